@@ -1,0 +1,230 @@
+"""Job -> Outcome: what crosses the border between the driver and a worker.
+
+Frozen and picklable; standard library and `spaces.spec` only. `to_json` and `from_json` are the wire format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from spaces.spec import ArchSpec
+from workers.settings import CostSettings, DataSettings, JobSettings, LimitSettings, RecipeSettings
+
+
+class Kind(StrEnum):
+    MEASURE = "measure"
+    TRAIN = "train"
+    EVALUATE = "evaluate"
+
+
+class Decision(StrEnum):
+    """The answer to an EpochReport: go on, or checkpoint and end the job early."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+class Status(StrEnum):
+    """done: the job's purpose is fulfilled. stopped: told to stop, checkpoint written. failed: the candidate's own
+    fault, never retried. error: the device's or the machine's fault, worth a retry."""
+
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class CheckpointRef:
+    """A checkpoint on disk. path: relative to the artifacts folder. epoch: epochs completed. sha256: of the file."""
+
+    path: str
+    epoch: int
+    sha256: str
+    num_bytes: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work on one architecture.
+
+    (id, attempt, lease): identifies who may report; anything stale is refused by the driver.
+    candidate: number in its search; baselines are negative. It seeds the training with `settings.recipe.seed`.
+    first_epoch, last_epoch: a train job trains epochs first_epoch..last_epoch, counted from 1, both included;
+        0, 0 for other kinds. It resumes from `checkpoint` when first_epoch > 1.
+    artifacts: folder that checkpoints are written below.
+    """
+
+    id: int
+    attempt: int
+    lease: int
+    kind: Kind
+    search: str
+    candidate: int
+    spec: ArchSpec
+    settings: JobSettings
+    artifacts: str
+    first_epoch: int = 0
+    last_epoch: int = 0
+    checkpoint: CheckpointRef | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self) | {"spec": self.spec.to_dict()}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Job:
+        data = json.loads(text)
+        settings = data.pop("settings")
+        checkpoint = data.pop("checkpoint")
+        return cls(
+            **data
+            | {
+                "kind": Kind(data["kind"]),
+                "spec": ArchSpec.from_dict(data["spec"]),
+                "settings": JobSettings(
+                    data=DataSettings(**settings["data"]),
+                    recipe=RecipeSettings(**settings["recipe"]),
+                    cost=CostSettings(**settings["cost"]),
+                    limits=LimitSettings(**settings["limits"]),
+                ),
+                "checkpoint": CheckpointRef(**checkpoint) if checkpoint else None,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """One epoch of one attempt, scored on the validation split with the averaged weights where there are any.
+
+    epoch: counted from 1. train_loss: mean over the epoch's images. seconds: wall clock of training and validation,
+    without the pauses for measurements (pause_seconds). learning_rate: at the epoch's last step.
+    accuracy and its 95% Wilson interval: fraction of validation images.
+    """
+
+    job: int
+    attempt: int
+    lease: int
+    epoch: int
+    train_loss: float
+    val_loss: float
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    learning_rate: float
+    seconds: float
+    pause_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Measured cost of one architecture under one set of conditions.
+
+    latency_*: of one synchronised call, input copy included. latency_relative_error: standard error of the median
+    divided by it; the interval is the median's 95% interval. latency_spread: interquartile range ÷ median.
+    p99 is null under 500 samples. throughput: images a second at throughput_batch_size.
+    peak_memory_mb: device memory on a GPU, resident growth of the process on a CPU. model_mb: weights.
+    stopped_by: `relative_error` or `max_seconds`. flags: `contended`, ... ; empty when the figure is clean.
+    """
+
+    protocol: str
+    device_id: str
+    device_name: str
+    threads: int
+    runtime: str
+    precision: str
+    batch_size: int
+    latency_ms: float
+    latency_ms_low: float
+    latency_ms_high: float
+    latency_ms_p95: float
+    latency_ms_p99: float | None
+    latency_ms_spread: float
+    latency_relative_error: float
+    num_samples: int
+    stopped_by: str
+    throughput: float
+    throughput_batch_size: int
+    peak_memory_mb: float
+    model_mb: float
+    build_seconds: float
+    first_call_ms: float
+    seconds: float
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A trained network scored on one split. recall: one a class, in the order of class_names; null where the split
+    has no image of that class. Intervals are 95% Wilson."""
+
+    split: str
+    epoch: int
+    num_images: int
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    loss: float
+    class_names: tuple[str, ...]
+    recall: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one attempt at a job ended, and what it found.
+
+    reason: why, for failed and error; one line that a user can read. detail: the traceback, capped.
+    epoch: epochs completed by the candidate, for train jobs. pid, host: where it ran. seconds: wall clock.
+    data_digest: of the images and splits that the worker used; null where no data was read.
+    """
+
+    job: int
+    attempt: int
+    lease: int
+    status: Status
+    reason: str | None = None
+    detail: str | None = None
+    epochs: tuple[EpochReport, ...] = ()
+    epoch: int = 0
+    checkpoint: CheckpointRef | None = None
+    evaluation: Evaluation | None = None
+    measurement: Measurement | None = None
+    data_digest: str | None = None
+    device_id: str | None = None
+    host: str = ""
+    pid: int = 0
+    seconds: float = 0.0
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Outcome:
+        data = json.loads(text)
+        return cls(
+            **data
+            | {
+                "status": Status(data["status"]),
+                "epochs": tuple(EpochReport(**report) for report in data["epochs"]),
+                "checkpoint": CheckpointRef(**data["checkpoint"]) if data["checkpoint"] else None,
+                "evaluation": _evaluation(data["evaluation"]),
+                "measurement": _measurement(data["measurement"]),
+            }
+        )
+
+
+Emit = Callable[[EpochReport], Decision]
+
+
+def _evaluation(data: dict[str, Any] | None) -> Evaluation | None:
+    if data is None:
+        return None
+    return Evaluation(**data | {"class_names": tuple(data["class_names"]), "recall": tuple(data["recall"])})
+
+
+def _measurement(data: dict[str, Any] | None) -> Measurement | None:
+    return None if data is None else Measurement(**data | {"flags": tuple(data["flags"])})
