@@ -1,0 +1,194 @@
+"""SearchConfig: what the user asks for, checked without looking at data or devices.
+
+`load` reads a YAML file; `from_dict` takes back what `to_dict` stored in the database. Every key is
+documented at its field, here, in `config_sections` and in `workers.settings`; an unknown key is an error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from search import config_errors, config_yaml
+from search.config_sections import (
+    NAME,
+    NAME_RULE,
+    BaselineSettings,
+    Bound,
+    FinalistSettings,
+    SearchSettings,
+    Section,
+    SpaceSettings,
+)
+from search.config_yaml import Document, Origins, shown
+from search.errors import UsageError
+from search.objectives import parse_constraints, parse_objectives
+from workers.settings import CostSettings, DataSettings, JobSettings, LimitSettings, RecipeSettings
+
+DEFAULT_BASELINE = "resnet"
+
+
+class SearchConfig(Section):
+    """One search.
+
+    objectives: the quantities that the front trades.
+    constraints: quantity -> bound, an upper one for costs and a lower one for qualities; a number, or
+        relative to a baseline (`1.5x resnet`).
+    baselines: None for one convolutional network named `resnet`; {} for none.
+    artifacts: folder for checkpoints and the report; None for `<database>.artifacts`.
+    """
+
+    name: str
+    data: DataSettings
+    space: SpaceSettings = SpaceSettings()
+    objectives: tuple[str, ...] = ("accuracy", "latency_ms")
+    constraints: dict[str, Bound] = Field(default_factory=dict)
+    cost: CostSettings = CostSettings()
+    training: RecipeSettings = RecipeSettings()
+    search: SearchSettings = SearchSettings()
+    limits: LimitSettings = LimitSettings()
+    finalists: FinalistSettings = FinalistSettings()
+    baselines: dict[str, BaselineSettings] | None = None
+    artifacts: str | None = None
+    _origins: Origins = PrivateAttr(default_factory=Origins)
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{shown(name)} {NAME_RULE}")
+        return name
+
+    @field_validator("objectives")
+    @classmethod
+    def _check_objectives(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        parse_objectives(names)
+        return names
+
+    @field_validator("constraints")
+    @classmethod
+    def _check_constraints(cls, bounds: dict[str, Bound]) -> dict[str, Bound]:
+        parse_constraints(bounds)
+        return bounds
+
+    @field_validator("baselines")
+    @classmethod
+    def _check_baselines(cls, baselines: dict[str, BaselineSettings] | None) -> Any:
+        for name in baselines or {}:
+            if not NAME.fullmatch(name):
+                raise ValueError(f"{shown(name)} {NAME_RULE}")
+        return baselines
+
+    @field_validator("artifacts")
+    @classmethod
+    def _check_artifacts(cls, artifacts: str | None) -> str | None:
+        if artifacts is not None and (not artifacts or "://" in artifacts):
+            raise ValueError(f"{shown(artifacts)} is no folder; remote artifacts are not built yet")
+        return artifacts
+
+    @model_validator(mode="after")
+    def _check_across(self) -> Self:
+        rungs, epochs = self.search.rungs, self.training.epochs
+        if not isinstance(rungs, str) and rungs[-1] != epochs:
+            raise ValueError(f"search.rungs: {list(rungs)} has to end at training.epochs, which is {epochs}")
+        for constraint in parse_constraints(self.constraints):
+            if constraint.baseline is not None and constraint.baseline not in self.baseline_names:
+                known = ", ".join(self.baseline_names) or "none"
+                raise ValueError(
+                    f"constraints.{constraint.name}: unknown baseline {constraint.baseline!r}; known: {known}"
+                )
+        return self
+
+    @property
+    def baseline_names(self) -> tuple[str, ...]:
+        return (DEFAULT_BASELINE,) if self.baselines is None else tuple(self.baselines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, every default spelled out; `from_dict` takes them back."""
+        return self.model_dump(mode="json")
+
+    def error(self, key: str, text: str) -> UsageError:
+        """An error about a dotted key, naming the file and line that it was written at."""
+        return UsageError(self._origins.message(tuple(key.split(".")), text))
+
+
+def load(path: str | Path, overrides: Sequence[str] = ()) -> SearchConfig:
+    """The config in a YAML file, with `a.b=value` overrides applied.
+
+    A relative `data.path` or `artifacts` is relative to the file's folder, or to the working directory where
+    an override gives it. Raises UsageError, one or two lines.
+    """
+    document = config_yaml.read(path)
+    document = _anchored(document, Path(path).parent)
+    for assignment in overrides:
+        document = config_yaml.override(document, assignment)
+    return _checked(_anchored(document, Path()))
+
+
+def from_dict(
+    values: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "stored config"
+) -> SearchConfig:
+    """The config that `to_dict` gave, with `a.b=value` overrides applied. Raises UsageError."""
+    document = Document(dict(values), Origins(name))
+    for assignment in overrides:
+        document = config_yaml.override(document, assignment)
+    return _checked(_anchored(document, Path()))
+
+
+def job_settings(config: SearchConfig) -> JobSettings:
+    """What a worker needs to know for any job of the search."""
+    return JobSettings(data=config.data, recipe=config.training, cost=config.cost, limits=config.limits)
+
+
+def sections() -> dict[str, tuple[str, ...]]:
+    """Section -> its keys, "" for the top level; space also takes the names of the families."""
+    keys = {"": tuple(SearchConfig.model_fields)}
+    for section, kind in _SECTIONS.items():
+        names = (
+            kind.model_fields if issubclass(kind, BaseModel) else [f.name for f in dataclasses.fields(kind)]
+        )
+        keys[section] = tuple(names)
+    return keys
+
+
+_SECTIONS: dict[str, Any] = {
+    "data": DataSettings,
+    "space": SpaceSettings,
+    "cost": CostSettings,
+    "training": RecipeSettings,
+    "search": SearchSettings,
+    "limits": LimitSettings,
+    "finalists": FinalistSettings,
+    "baselines": BaselineSettings,
+}
+
+
+def _checked(document: Document) -> SearchConfig:
+    # JSON, because pydantic's strict mode takes lists for tuples and mappings for dataclasses only there.
+    text = json.dumps({key: value for key, value in document.values.items() if value is not None})
+    try:
+        config = SearchConfig.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        raise config_errors.usage_error(error, document.origins, sections()) from None
+    config._origins = document.origins
+    return config
+
+
+def _anchored(document: Document, folder: Path) -> Document:
+    """With `data.path` and `artifacts` absolute."""
+    values = dict(document.values)
+    data = values.get("data")
+    if isinstance(data, dict) and isinstance(data.get("path"), str) and data["path"]:
+        values["data"] = data | {"path": _absolute(data["path"], folder)}
+    if isinstance(values.get("artifacts"), str) and values["artifacts"] and "://" not in values["artifacts"]:
+        values["artifacts"] = _absolute(values["artifacts"], folder)
+    return Document(values, document.origins)
+
+
+def _absolute(path: str, folder: Path) -> str:
+    return str((folder / Path(path).expanduser()).absolute())

@@ -1,0 +1,155 @@
+"""The sections of a config that are the search's own; the others are in `workers.settings`."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from search import deadline
+from search.config_errors import nearest
+from search.config_yaml import shown
+from spaces import registry
+
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}")
+NAME_RULE = "needs 1 to 80 letters, digits, dots, dashes or underscores, and no dot in front"
+
+
+def _known(key: str, value: str, known: Mapping[str, Any]) -> None:
+    if value not in known:
+        raise ValueError(f"{key}: unknown {shown(value)}; {nearest(value, list(known))}")
+
+
+def _within(key: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ValueError(f"{key}: {value} is outside {low} to {high}")
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _rungs(value: Any) -> Any:
+    numbers = isinstance(value, list | tuple) and all(type(item) is int for item in value)
+    if value in ("auto", "none"):
+        return value
+    if value and numbers:
+        return tuple(value)
+    raise ValueError(f"{shown(value)} is none of auto, none, or a list of epochs such as [3, 9, 27]")
+
+
+def _workers(value: Any) -> Any:
+    if value == "auto" or (type(value) is int and 1 <= value <= 4096):
+        return value
+    raise ValueError(f"{shown(value)} is neither auto nor a whole number from 1 to 4096")
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, str) or type(value) in (int, float):
+        return value
+    raise ValueError(f"needs a number, or text such as 1.5x resnet, not {shown(value)}")
+
+
+Bound = Annotated[float | str, BeforeValidator(_bound)]
+
+
+class SearchSettings(Section):
+    """How the space is searched.
+
+    sampler: `auto` (random at first, then neighbours and crossovers of the front), or Optuna's by name.
+    rungs: cumulative epochs after which a candidate has to earn its next ones, the last equal to
+        training.epochs; `auto` for a geometric ladder with sampler `auto` and none with Optuna's; `none`
+        trains everything in full.
+    max_candidates: architectures to propose; rejected and failed ones count.
+    deadline: "HH:MM", a duration such as 8h or 1h30m, or ISO 8601; None for no deadline.
+    workers: jobs at a time; `auto` by the machine.
+    engine: `ray`, or `inline` for one job at a time in the driver.
+    seed: draws the candidates, together with their numbers.
+    """
+
+    sampler: Literal["auto", "random", "tpe", "nsga2", "gp"] = "auto"
+    rungs: Annotated[Literal["auto", "none"] | tuple[int, ...], BeforeValidator(_rungs)] = "auto"
+    max_candidates: int = 50
+    deadline: str | None = None
+    workers: Annotated[Literal["auto"] | int, BeforeValidator(_workers)] = "auto"
+    engine: Literal["ray", "inline"] = "ray"
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _within("max_candidates", self.max_candidates, 1, 1_000_000)
+        _within("seed", self.seed, 0, 2**31 - 1)
+        if self.deadline is not None:
+            try:
+                deadline.check_form(self.deadline)
+            except ValueError as error:
+                raise ValueError(f"deadline: {error}") from None
+        if not isinstance(self.rungs, str):
+            _check_ladder(self.rungs)
+        return self
+
+
+def _check_ladder(rungs: Sequence[int]) -> None:
+    if rungs[0] < 1:
+        raise ValueError(f"rungs: {list(rungs)} starts below 1 epoch")
+    if any(low >= high for low, high in itertools.pairwise(rungs)):
+        raise ValueError(f"rungs: {list(rungs)} is not increasing; sort it and leave no epoch twice")
+
+
+class SpaceSettings(BaseModel):
+    """What is searched. preset: a named space; None by image size. families: None for all of the preset.
+
+    A key with a family's name narrows or changes its dimensions: a list of choices, or low, high and step.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, dict[str, Any]] = Field(init=False)
+
+    preset: str | None = None
+    families: tuple[str, ...] | None = None
+
+    @property
+    def overrides(self) -> dict[str, dict[str, Any]]:
+        """Family -> dimension -> choices or bounds."""
+        return dict(self.__pydantic_extra__)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.preset is not None:
+            _known("preset", self.preset, registry.PRESETS)
+        if self.families is not None:
+            if not self.families:
+                raise ValueError(f"families: is empty; known: {', '.join(registry.FAMILIES)}")
+            for family in self.families:
+                _known("families", family, registry.FAMILIES)
+        for family in self.__pydantic_extra__:
+            if family not in registry.FAMILIES:
+                known = ["preset", "families", *registry.FAMILIES]
+                raise ValueError(f"{family}: unknown key or family; {nearest(family, known)}")
+            if self.families is not None and family not in self.families:
+                raise ValueError(f"{family}: is not among space.families; add it there or remove this")
+        return self
+
+
+class BaselineSettings(Section):
+    """A named timm model that is measured and trained the same way. model: timm's name. args: for timm's
+    create_model; image size, channels and classes are added."""
+
+    model: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class FinalistSettings(Section):
+    """count: front members that are retrained over seeds at the end; 0 is the only count for now."""
+
+    count: int = 0
+
+    @field_validator("count")
+    @classmethod
+    def _none_yet(cls, count: int) -> int:
+        if count != 0:
+            raise ValueError(f"finalists are not built yet; use 0, not {count}")
+        return count
