@@ -1,18 +1,36 @@
 """The tables, as SQLAlchemy typed models. Nothing outside `search.store` imports this module.
 
-Times are UTC seconds since the epoch. States are the words of `search.states`. A JSON column holds plain values.
+Times are UTC seconds since 1970. States are the words of `search.states`. JSON columns hold plain values.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 class Base(DeclarativeBase):
-    type_annotation_map = {dict[str, Any]: JSON, list[Any]: JSON}
+    metadata = MetaData(  # later migrations must be able to name what they change
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map: ClassVar = {dict[str, Any]: JSON, list[Any]: JSON}
 
 
 class Search(Base):
@@ -111,10 +129,13 @@ class Attempt(Base):
 
 
 class Epoch(Base):
-    """One epoch of one attempt; the epochs of a candidate are those of its done attempts, or of the running one."""
+    """One epoch of one attempt; a candidate's are those of its done attempts, or of the running one."""
 
     __tablename__ = "epoch"
-    __table_args__ = (UniqueConstraint("attempt_id", "epoch"), Index("ix_epoch_candidate", "candidate_id", "epoch"))
+    __table_args__ = (
+        UniqueConstraint("attempt_id", "epoch"),
+        Index("ix_epoch_candidate", "candidate_id", "epoch"),
+    )
     id: Mapped[int] = mapped_column(primary_key=True)
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidate.id", ondelete="CASCADE"))
     attempt_id: Mapped[int] = mapped_column(ForeignKey("attempt.id", ondelete="CASCADE"))
@@ -148,9 +169,13 @@ class MeasurementRow(Base):
     )
     id: Mapped[int] = mapped_column(primary_key=True)
     search_id: Mapped[int | None] = mapped_column(ForeignKey("search.id", ondelete="SET NULL"))
-    candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidate.id", ondelete="SET NULL"), index=True)
+    candidate_id: Mapped[int | None] = mapped_column(
+        ForeignKey("candidate.id", ondelete="SET NULL"), index=True
+    )
     attempt_id: Mapped[int | None] = mapped_column(ForeignKey("attempt.id", ondelete="SET NULL"))
-    source_id: Mapped[int | None] = mapped_column(ForeignKey("measurement.id", ondelete="SET NULL"))  # cached from
+    source_id: Mapped[int | None] = mapped_column(
+        ForeignKey("measurement.id", ondelete="SET NULL")
+    )  # cached from
     digest: Mapped[str] = mapped_column(String(32))
     protocol: Mapped[str] = mapped_column(String(40))
     device_id: Mapped[str] = mapped_column(String(200))
@@ -182,7 +207,9 @@ class Artifact(Base):
     __tablename__ = "artifact"
     id: Mapped[int] = mapped_column(primary_key=True)
     search_id: Mapped[int] = mapped_column(ForeignKey("search.id", ondelete="CASCADE"), index=True)
-    candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidate.id", ondelete="CASCADE"), index=True)
+    candidate_id: Mapped[int | None] = mapped_column(
+        ForeignKey("candidate.id", ondelete="CASCADE"), index=True
+    )
     attempt_id: Mapped[int | None] = mapped_column(ForeignKey("attempt.id", ondelete="SET NULL"))
     kind: Mapped[str] = mapped_column(String(20))  # checkpoint | report
     path: Mapped[str] = mapped_column(Text)
@@ -205,7 +232,7 @@ class Event(Base):
 
 
 class Request(Base):
-    """What somebody asks of a search's driver: pause, resume, stop, measure again, note. Anyone may append."""
+    """What somebody asks of a search's driver: pause, resume, stop, measure again. Anyone may append."""
 
     __tablename__ = "request"
     id: Mapped[int] = mapped_column(primary_key=True)
