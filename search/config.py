@@ -123,8 +123,12 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> SearchConfig:
     A relative `data.path` or `artifacts` is relative to the file's folder, or to the working directory where
     an override gives it. Raises UsageError, one or two lines.
     """
-    document = config_yaml.read(path)
-    document = _anchored(document, Path(path).parent)
+    return check_document(config_yaml.read(path), Path(path).parent, overrides)
+
+
+def check_document(document: Document, folder: Path, overrides: Sequence[str] = ()) -> SearchConfig:
+    """The config in a parsed document whose relative paths start at `folder`. Raises UsageError."""
+    document = _anchored(document, folder)
     for assignment in overrides:
         document = config_yaml.override(document, assignment)
     return _checked(_anchored(document, Path()))
@@ -134,10 +138,7 @@ def from_dict(
     values: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "stored config"
 ) -> SearchConfig:
     """The config that `to_dict` gave, with `a.b=value` overrides applied. Raises UsageError."""
-    document = Document(dict(values), Origins(name))
-    for assignment in overrides:
-        document = config_yaml.override(document, assignment)
-    return _checked(_anchored(document, Path()))
+    return check_document(Document(dict(values), Origins(name)), Path(), overrides)
 
 
 def job_settings(config: SearchConfig) -> JobSettings:

@@ -24,7 +24,7 @@ _NEEDED = {
     "string_type": "text",
     "tuple_type": "a list",
 }
-_NOT_BUILT = {
+_NOT_BUILT: dict[KeyPath, str] = {
     ("space", "image_size"): "searching the image size is not built yet; fix it with data.image_size",
     ("finalists", "seeds"): "finalists are not built yet; remove it",
     ("finalists", "evaluate"): "finalists are not built yet; remove it",
@@ -53,8 +53,7 @@ def nearest(word: str, known: Collection[str]) -> str:
 
 def _described(details: Any, keys: Mapping[str, Collection[str]]) -> tuple[KeyPath, str]:
     path, text = _in_words(details, keys)
-    section = tuple(str(part) for part in path[:2])
-    return path, _NOT_BUILT.get(section, text)
+    return path, _NOT_BUILT.get(path[:2], text)
 
 
 def _in_words(details: Any, keys: Mapping[str, Collection[str]]) -> tuple[KeyPath, str]:

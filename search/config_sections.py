@@ -106,14 +106,14 @@ class SpaceSettings(BaseModel):
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, dict[str, Any]] = Field(init=False)
+    __pydantic_extra__: dict[str, dict[str, Any]] = Field(init=False)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     preset: str | None = None
     families: tuple[str, ...] | None = None
 
     @property
-    def overrides(self) -> dict[str, dict[str, Any]]:
-        """Family -> dimension -> choices or bounds."""
+    def ranges(self) -> dict[str, dict[str, Any]]:
+        """Family -> dimension -> list of choices, or low, high and step."""
         return dict(self.__pydantic_extra__)
 
     @model_validator(mode="after")

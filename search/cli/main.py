@@ -1,0 +1,86 @@
+"""`paretovit`: every command, registered by name, and how errors and exit codes leave the program.
+
+Exit codes: 0 ok, 1 failure, 2 usage or config, 3 no feasible candidate, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from search.cli import config_commands, db, doctor
+from search.cli.packages import check_packages
+from search.errors import UserError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="paretovit",
+    help="Searches vision transformers for the best trade-offs between accuracy and measured cost.",
+    context_settings={"auto_envvar_prefix": "PARETOVIT", "help_option_names": ["-h", "--help"]},
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    del debug  # read by main(), which takes it anywhere on the line
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"paretovit {installed('paretovit')}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command("init")(config_commands.init)
+app.command("validate")(config_commands.validate)
+app.command("doctor")(doctor.doctor)
+app.add_typer(db.app, name="db")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line (None: this process's) and returns its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in arguments or bool(os.environ.get("PARETOVIT_DEBUG"))
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        check_packages()
+        code = app(arguments, prog_name="paretovit", standalone_mode=False)
+    except UserError as error:
+        if debug:
+            raise
+        return _fail(str(error), error.exit_code)
+    except typer.TyperException as error:
+        if debug:
+            raise
+        return _fail(f"{error.format_message()}\n`paretovit --help` lists what there is", error.exit_code)
+    except typer.Abort:
+        return _fail("cancelled", INTERRUPTED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        if debug:
+            raise
+        return _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"paretovit: {message}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
