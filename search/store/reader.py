@@ -55,6 +55,11 @@ def decode(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
+def changed(row: Row, **columns: Any) -> Row:
+    """The row with some columns read as something else."""
+    return row | columns
+
+
 class ReaderPool:
     """Connections for reading, one a concurrent reader; idle ones are kept, at most one."""
 
