@@ -1,0 +1,219 @@
+"""The legal points of one family for one task.
+
+What the rules link is enumerated once: a family is a sum over branches (the values of the dimensions that switch
+others on) of products over groups of linked dimensions. Drawing and varying then only ever put legal parts
+together, and counting is a sum of products.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from spaces.dims import Choice, Dimension, Domain, Family, Rule, SpaceError, Value
+from spaces.spec import Task
+
+Values = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Points with the same switches: the product of `groups`, each a list of legal parts."""
+
+    switches: Values
+    groups: tuple[tuple[Values, ...], ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(len(group) for group in self.groups)
+
+
+class FamilySpace:
+    """The legal points of one family; names are the family's own.
+
+    domains: what each dimension may be. given: dimensions of which the user named the values, so that a value that
+    no point can have is an error rather than left out. Raises SpaceError, naming the rule, when a value that was
+    given or the whole family is impossible.
+    """
+
+    def __init__(
+        self, family: Family, task: Task, domains: Mapping[str, Domain], given: frozenset[str]
+    ) -> None:
+        self.family = family
+        self.task = task
+        self._rules = tuple(family.rules(task))
+        self._domains = dict(domains)
+        for key, domain in domains.items():
+            if not domain.values:
+                raise SpaceError(f"{family.name}.{key}: nothing is legal for {task.image_size} px images")
+        self.branches = tuple(branch for branch in self._branch() if branch.size)
+        seen: dict[str, set[Value]] = {key: set() for key in domains}
+        for branch in self.branches:
+            for part in (branch.switches, *(part for group in branch.groups for part in group)):
+                for key, value in part.items():
+                    seen[key].add(value)
+        self.dimensions = tuple(self._seen_dimensions(seen, given))
+        self._rank = {key: _ranks(domain) for key, domain in self._domains.items()}
+
+    @property
+    def size(self) -> int:
+        """Number of legal points."""
+        return sum(branch.size for branch in self.branches)
+
+    @property
+    def raw_size(self) -> int:
+        """Number of combinations before the rules: every value of every active dimension."""
+        return sum(
+            math.prod(len(self._domains[key].values) for key in self._active(switches) if key not in switches)
+            for switches in self._switches()
+        )
+
+    def sample(self, rng: random.Random) -> Values:
+        """A point: a branch, then a part of each group, each drawn uniformly."""
+        branch = rng.choice(self.branches)
+        values: Values = dict(branch.switches)
+        for group in branch.groups:
+            values.update(rng.choice(group))
+        return self.in_order(values)
+
+    def in_order(self, values: Mapping[str, Value]) -> Values:
+        """The same values, in the order of the dimensions."""
+        return {key: values[key] for key in self._domains if key in values}
+
+    def broken_rule(self, values: Mapping[str, Value]) -> str | None:
+        """The reason of the first rule that these values break."""
+        for rule in self._rules:
+            if all(key in values for key in rule.keys):
+                reason = rule.check(values)
+                if reason is not None:
+                    return reason
+        return None
+
+    def nearest(self, wanted: Mapping[str, Value], fixed: Mapping[str, Value]) -> Values | None:
+        """The point with the `fixed` values that is closest to `wanted`, or None where no point has them."""
+        candidates = [self._nearest_in(branch, wanted, fixed) for branch in self.branches]
+        found = [candidate for candidate in candidates if candidate is not None]
+        return min(found, key=lambda values: self.gap(values, wanted)) if found else None
+
+    def _nearest_in(
+        self, branch: Branch, wanted: Mapping[str, Value], fixed: Mapping[str, Value]
+    ) -> Values | None:
+        values: Values = dict(branch.switches)
+        for group in branch.groups:
+            parts = [p for p in group if all(p.get(key, value) == value for key, value in fixed.items())]
+            if not parts:
+                return None
+            values.update(min(parts, key=lambda part: self.gap(part, wanted)))
+        return self.in_order(values) if all(values.get(key) == fixed[key] for key in fixed) else None
+
+    def gap(self, one: Mapping[str, Value], other: Mapping[str, Value]) -> float:
+        """Sum over the dimensions of `one` of how far `other` is: 0 the same, 1 the two ends or another word."""
+        return sum(self._gap(key, value, other.get(key)) for key, value in one.items())
+
+    def _gap(self, key: str, value: Value, other: Value | None) -> float:
+        domain = self._domains[key]
+        if value == other:
+            return 0.0
+        if not domain.ordered or len(domain.values) < 2:
+            return 1.0
+        index = self._rank[key]
+        return abs(index[value] - index.get(other, 0)) / (len(index) - 1)
+
+    def _switches(self) -> Iterator[Values]:
+        """Every setting of the dimensions that switch others on or off."""
+        parents = {parent for key, (parent, _) in self.family.conditions.items() if key in self._domains}
+        keys = [key for key in self._domains if key in parents]
+        settings: dict[tuple[tuple[str, Value], ...], Values] = {}
+        for combination in product(*(self._domains[key].values for key in keys)):
+            values: Values = {}
+            for key, value in zip(keys, combination, strict=True):
+                if self._is_on(key, values):
+                    values[key] = value
+            settings[tuple(values.items())] = values
+        return iter(settings.values())
+
+    def _is_on(self, key: str, values: Mapping[str, Value]) -> bool:
+        condition = self.family.conditions.get(key)
+        return condition is None or values.get(condition[0]) in condition[1]
+
+    def _active(self, switches: Mapping[str, Value]) -> list[str]:
+        return [key for key in self._domains if self._is_on(key, switches)]
+
+    def _branch(self) -> Iterator[Branch]:
+        for switches in self._switches():
+            active = self._active(switches)
+            rules = [rule for rule in self._rules if all(key in active for key in rule.keys)]
+            free = [key for key in active if key not in switches]
+            groups = tuple(tuple(self._legal_parts(keys, switches, rules)) for keys in _linked(free, rules))
+            if free or not any(rule.check(switches) for rule in rules):
+                yield Branch(switches, groups)
+
+    def _legal_parts(self, keys: list[str], switches: Values, rules: list[Rule]) -> Iterator[Values]:
+        bound = [rule for rule in rules if any(key in keys for key in rule.keys)]
+        for combination in product(*(self._domains[key].values for key in keys)):
+            part = dict(zip(keys, combination, strict=True))
+            values = {**switches, **part}
+            if not any(rule.check(values) for rule in bound):
+                yield part
+
+    def _seen_dimensions(self, seen: Mapping[str, set[Value]], given: frozenset[str]) -> Iterator[Dimension]:
+        if not self.branches:
+            reason = self._why({}) or "no combination of values is legal"
+            raise SpaceError(
+                f"{self.family.name}: no legal point for {self.task.image_size} px images: {reason}"
+            )
+        for key, domain in self._domains.items():
+            lost = [value for value in domain.values if value not in seen[key]]
+            if lost and key in given and seen[key]:
+                kept = ", ".join(str(value) for value in domain.values if value in seen[key])
+                reason = self._why({key: lost[0]})
+                raise SpaceError(f"{self.family.name}.{key}: {lost[0]} is not legal: {reason}; legal: {kept}")
+            if lost and key in given:
+                raise SpaceError(f"{self.family.name}.{key}: has no effect: {self._needs(key)}")
+            if seen[key]:
+                kept_domain = Choice(tuple(v for v in domain.values if v in seen[key])) if lost else domain
+                self._domains[key] = kept_domain
+                yield Dimension(key, kept_domain, self._condition(key))
+        for key in [key for key in self._domains if not seen[key]]:
+            del self._domains[key]
+
+    def _condition(self, key: str) -> tuple[tuple[str, tuple[Value, ...]], ...]:
+        condition = self.family.conditions.get(key)
+        if condition is None:
+            return ()
+        parent, allowed = condition
+        kept = tuple(value for value in self._domains[parent].values if value in allowed)
+        return ((parent, kept),) if len(kept) < len(self._domains[parent].values) else ()
+
+    def _needs(self, key: str) -> str:
+        parent, allowed = self.family.conditions[key]
+        return f"it needs {parent} to be {' or '.join(str(value) for value in allowed)}"
+
+    def _why(self, fixed: Mapping[str, Value]) -> str | None:
+        """The reason of a rule that excludes these values."""
+        for rule in self._rules:
+            keys = [key for key in rule.keys if key not in fixed]
+            if fixed and not any(key in rule.keys for key in fixed):
+                continue
+            for combination in product(*(self._domains[key].values for key in keys)):
+                reason = rule.check({**fixed, **dict(zip(keys, combination, strict=True))})
+                if reason is not None:
+                    return reason
+        return None
+
+
+def _ranks(domain: Domain) -> dict[Value | None, int]:
+    values = sorted(domain.values, key=float) if domain.ordered else domain.values
+    return {value: rank for rank, value in enumerate(values)}
+
+
+def _linked(keys: list[str], rules: list[Rule]) -> list[list[str]]:
+    """Groups of keys that rules link, in the order of the keys."""
+    label = {key: index for index, key in enumerate(keys)}
+    for rule in rules:
+        joined = {label[key] for key in rule.keys if key in label}
+        label = {key: min(joined) if value in joined else value for key, value in label.items()}
+    return [[key for key in keys if label[key] == value] for value in sorted(set(label.values()))]

@@ -1,0 +1,93 @@
+"""Named spaces: what each family searches, by the size of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spaces.dims import Choice, Domain, FloatRange, Grid, IntRange
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Domains by family and dimension. image_sizes: the sides in pixels that it is meant for, smallest and largest;
+    example_size: the one that is shown when none is named."""
+
+    image_sizes: tuple[int, int]
+    example_size: int
+    families: Mapping[str, Mapping[str, Domain | Grid]]
+
+
+POOLING = Choice(("class_token", "average"))
+
+TINY = Preset(
+    image_sizes=(8, 32),
+    example_size=32,
+    families={
+        "vit": {
+            "patch_size": Grid(2, 16),
+            "depth": IntRange(1, 6),
+            "heads": IntRange(1, 4),
+            "head_width": IntRange(16, 32, 8),
+            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            "pooling": POOLING,
+        },
+        "swin": {
+            "patch_size": Grid(4, 16),
+            "window": Choice((2, 4, 7, 8)),
+            "num_stages": IntRange(2, 3),
+            "depth_1": IntRange(1, 2),
+            "depth_2": IntRange(1, 4),
+            "depth_3": IntRange(1, 2),
+            "heads": IntRange(1, 3),
+            "head_width": IntRange(8, 24, 8),
+            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+        },
+        "hybrid": {
+            "stride": Grid(2, 16),
+            "stem_depth": IntRange(2, 4),
+            "stem_width": IntRange(8, 32, 8),
+            "depth": IntRange(1, 5),
+            "heads": IntRange(1, 4),
+            "head_width": IntRange(16, 32, 8),
+            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            "pooling": POOLING,
+        },
+    },
+)
+
+SMALL = Preset(
+    image_sizes=(64, 128),
+    example_size=64,
+    families={
+        "vit": {
+            "patch_size": Grid(4, 16),
+            "depth": IntRange(2, 12),
+            "heads": IntRange(1, 6),
+            "head_width": IntRange(32, 64, 16),
+            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            "pooling": POOLING,
+        },
+        "swin": {
+            "patch_size": Grid(8, 32),
+            "window": Choice((4, 6, 7, 8)),
+            "num_stages": IntRange(2, 3),
+            "depth_1": IntRange(1, 3),
+            "depth_2": IntRange(1, 6),
+            "depth_3": IntRange(1, 4),
+            "heads": IntRange(1, 4),
+            "head_width": IntRange(16, 32, 8),
+            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+        },
+        "hybrid": {
+            "stride": Grid(4, 16),
+            "stem_depth": IntRange(3, 5),
+            "stem_width": IntRange(16, 48, 8),
+            "depth": IntRange(2, 10),
+            "heads": IntRange(1, 6),
+            "head_width": IntRange(32, 64, 16),
+            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            "pooling": POOLING,
+        },
+    },
+)

@@ -1,0 +1,137 @@
+"""Swin transformers (Liu et al., arXiv:2103.14030), built by timm's `SwinTransformer`.
+
+Width and heads double from stage to stage, so that the head width stays; merging halves the map, rounding up.
+A window larger than a stage's map is clipped to it (and not shifted) by timm, hence a window may not exceed the
+first map: it would build the network of a smaller window. A map that its window does not divide is padded by timm
+with zero tokens, which take part in attention; that is legal here and counted, as long as the padding adds at most
+half of the map's tokens. The last map has at least 2 x 2 tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spaces.costs import Analysis, Cost, attention, convolution, linear, mlp, norm, total
+from spaces.dims import Choice, Condition, Domain, FloatRange, IntRange, Rule, Value
+from spaces.spec import ArchSpec, Task
+from spaces.vit import patch_sizes, task_args
+
+MODEL = "swin_tiny_patch4_window7_224"
+MAX_STAGES = 4
+MAX_PADDING = 1.5
+
+
+def maps(grid: int, num_stages: int) -> list[int]:
+    """Side of the token map in each stage, from the number of patches a side."""
+    sides = [grid]
+    while len(sides) < num_stages:
+        sides.append((sides[-1] + 1) // 2)
+    return sides
+
+
+def padded(side: int, window: int) -> int:
+    """Side of a map after timm has padded it to a multiple of the window."""
+    return -(-side // window) * window
+
+
+def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
+    """Closed form for the complete arguments of a SwinTransformer with one window size for all stages."""
+    grid = image_size // args["patch_size"]
+    width = args["embed_dim"]
+    cost = convolution(grid, args["patch_size"], args["in_chans"], width, bias=True) + norm(width)
+    stages = zip(maps(grid, len(args["depths"])), args["depths"], args["num_heads"], strict=True)
+    for stage, (side, depth, heads) in enumerate(stages):
+        if stage:
+            cost += norm(4 * width) + linear(side * side, 4 * width, 2 * width, bias=False)
+            width *= 2
+        cost += _block(side, min(args["window_size"], side), width, heads, args["mlp_ratio"]) * depth
+    head = linear(1, width, args["num_classes"]) if args["num_classes"] else Cost()
+    return total(cost + norm(width) + head, grid * grid)
+
+
+def _block(side: int, window: int, width: int, heads: int, ratio: float) -> Cost:
+    windows = (padded(side, window) // window) ** 2
+    biases = Cost(params=heads * (2 * window - 1) ** 2)
+    mixing = attention(window * window, width, heads, windows)
+    return norm(width) * 2 + biases + mixing + mlp(side * side, width, ratio)
+
+
+def _published(heads: int, depth_3: int) -> dict[str, Value]:
+    depths: dict[str, Value] = {"depth_1": 2, "depth_2": 2, "depth_3": depth_3, "depth_4": 2}
+    return {
+        "patch_size": 4,
+        "window": 7,
+        "num_stages": 4,
+        **depths,
+        "heads": heads,
+        "head_width": 32,
+        "mlp_ratio": 4.0,
+    }
+
+
+NAMED: dict[str, Mapping[str, Value]] = {
+    "swin_tiny_patch4_window7_224": _published(3, 6),
+    "swin_small_patch4_window7_224": _published(3, 18),
+    "swin_base_patch4_window7_224": _published(4, 18),
+}
+
+
+class Swin:
+    """patch_size, window, num_stages, depth_1 .. depth_4 (of each stage there is), heads and head_width of the first
+    stage, mlp_ratio."""
+
+    name = "swin"
+    conditions: Mapping[str, Condition] = {
+        f"depth_{stage}": ("num_stages", tuple(range(stage, MAX_STAGES + 1)))
+        for stage in range(3, MAX_STAGES + 1)
+    }
+    named: Mapping[str, Mapping[str, Value]] = NAMED
+
+    def limits(self, task: Task) -> dict[str, Domain]:
+        patches = tuple(size for size in patch_sizes(task).values if task.image_size // int(size) >= 3)
+        return {
+            "patch_size": Choice(patches),
+            "window": IntRange(2, 64),
+            "num_stages": IntRange(2, MAX_STAGES),
+            **{f"depth_{stage}": IntRange(1, 32) for stage in range(1, MAX_STAGES + 1)},
+            "heads": IntRange(1, 32),
+            "head_width": IntRange(4, 128, 4),
+            "mlp_ratio": FloatRange(0.25, 8.0, 0.25),
+        }
+
+    def rules(self, task: Task) -> Sequence[Rule]:
+        def last_map(values: Mapping[str, Any]) -> str | None:
+            grid = task.image_size // values["patch_size"]
+            side = maps(grid, values["num_stages"])[-1]
+            if side >= 2:
+                return None
+            return f"{grid} x {grid} patches leave one token after {values['num_stages']} stages: use smaller patches"
+
+        def window_fits(values: Mapping[str, Any]) -> str | None:
+            grid, window = task.image_size // values["patch_size"], values["window"]
+            if window > grid:
+                return f"window {window} is larger than the map of {grid} x {grid} patches"
+            for side in maps(grid, values["num_stages"]):
+                wide = padded(side, min(window, side))
+                if wide * wide > MAX_PADDING * side * side:
+                    return f"window {window} would pad a map of {side} x {side} to {wide} x {wide}"
+            return None
+
+        return (
+            Rule(("patch_size", "num_stages"), last_map),
+            Rule(("patch_size", "window", "num_stages"), window_fits),
+        )
+
+    def spec(self, task: Task, values: Mapping[str, Any]) -> ArchSpec:
+        stages = range(values["num_stages"])
+        args = {
+            "patch_size": values["patch_size"],
+            "window_size": values["window"],
+            "embed_dim": values["heads"] * values["head_width"],
+            "depths": [values[f"depth_{stage + 1}"] for stage in stages],
+            "num_heads": [values["heads"] * 2**stage for stage in stages],
+            "mlp_ratio": float(values["mlp_ratio"]),
+            **task_args(task),
+        }
+        return ArchSpec(MODEL, args, task.image_size)
