@@ -61,6 +61,27 @@ class Constraint:
         return f"{self.limit:g}" if self.limit is not None else f"{self.factor:g}x {self.baseline}"
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A bound as a number. upper: the value may not exceed it; otherwise it may not fall below."""
+
+    name: str
+    value: float
+    upper: bool
+
+    def violation(self, value: float) -> float:
+        """By what share of the limit `value` breaks it: value ÷ limit − 1, negated for a lower bound.
+
+        Positive when broken, negative when there is room; of one scale for all quantities.
+        """
+        excess = value / self.value - 1
+        return excess if self.upper else -excess
+
+    def allows(self, value: float) -> bool:
+        """Whether `value` keeps the bound; NaN never does."""
+        return value <= self.value if self.upper else value >= self.value
+
+
 def parse_objectives(names: Sequence[str]) -> tuple[Quantity, ...]:
     """The quantities of 1 to 3 different names. Raises ValueError naming the offending one and the known
     ones."""
@@ -82,6 +103,20 @@ def parse_constraints(bounds: Mapping[str, float | str]) -> tuple[Constraint, ..
     number.
     """
     return tuple(_constraint(quantity(name), bound) for name, bound in bounds.items())
+
+
+def resolve(
+    constraints: Sequence[Constraint], baselines: Mapping[str, Mapping[str, float]]
+) -> tuple[Limit, ...]:
+    """Constraints as numbers. baselines: name -> what was measured of it.
+
+    Raises ValueError when a baseline is unknown or lacks the quantity, or has a value that no multiple of
+    can bound.
+    """
+    return tuple(
+        Limit(constraint.name, _number(constraint, baselines), not QUANTITIES[constraint.name].maximise)
+        for constraint in constraints
+    )
 
 
 def quantity(name: str) -> Quantity:
@@ -115,6 +150,22 @@ def _positive(of: Quantity, text: float | str) -> float:
             f"{of.name}: {shown!r} is no bound; give a positive number, or text such as 1.5x resnet"
         )
     return number
+
+
+def _number(constraint: Constraint, baselines: Mapping[str, Mapping[str, float]]) -> float:
+    if constraint.limit is not None:
+        return constraint.limit
+    assert constraint.baseline is not None
+    assert constraint.factor is not None
+    if constraint.baseline not in baselines:
+        known = ", ".join(baselines) or "none"
+        raise ValueError(f"{constraint.name}: unknown baseline {constraint.baseline!r}; known: {known}")
+    value = baselines[constraint.baseline].get(constraint.name)
+    if value is None or not (math.isfinite(value) and value > 0):
+        raise ValueError(
+            f"{constraint.name}: baseline {constraint.baseline!r} has {value}, which bounds nothing"
+        )
+    return constraint.factor * value
 
 
 def _known() -> str:
