@@ -1,0 +1,254 @@
+"""The front of a search, as the command line, the report and the pages show it.
+
+Only figures of the search's own device, runtime, precision, threads, batch size and protocol are compared
+with each other, and only candidates that were trained in full can be on the front.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from search import gate, pareto
+from search.front_words import how_measured
+from search.objectives import QUANTITIES, Limit, Quantity, parse_constraints, parse_objectives, resolve
+from search.states import CandidateState
+from search.store.read.candidates import candidates
+from search.store.read.results import measurements_of_search
+from search.store.read.rows import CandidateRow, MeasurementView, SearchRow
+from search.store.reader import Reader
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+MEASURED = ("latency_ms", "latency_ms_p95", "throughput", "peak_memory_mb", "model_mb")
+
+
+class Standing(StrEnum):
+    """Where a candidate stands to the front. Finished ones are on it, dominated, outside a constraint, or
+    incomparable, which have no figures under the search's conditions."""
+
+    FRONT = "front"
+    DOMINATED = "dominated"
+    OUTSIDE = "outside"
+    INCOMPARABLE = "incomparable"
+    UNFINISHED = "unfinished"
+    STOPPED = "stopped"
+    REJECTED = "rejected"
+    FAILED = "failed"
+    BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which all measured figures of one front were taken."""
+
+    device_id: str
+    device_name: str
+    threads: int
+    runtime: str
+    precision: str
+    batch_size: int
+    protocol: str
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A candidate or baseline as it stands. values, intervals (95%): by quantity, measured ones under the
+    search's conditions only."""
+
+    row: CandidateRow
+    standing: Standing
+    values: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        row = self.row
+        return {
+            "candidate": row.number,
+            **({"name": row.name} if row.is_baseline else {}),
+            "family": row.family,
+            "spec": row.spec.to_dict(),
+            "digest": row.digest,
+            "values": dict(self.values),
+            "intervals": {name: list(interval) for name, interval in self.intervals.items()},
+            "state": str(row.state),
+            "standing": str(self.standing),
+            "rung": row.rung,
+            "epoch": row.epoch,
+            "reason": row.reason,
+        }
+
+
+@dataclass(frozen=True)
+class FrontView:
+    """front: by the first cost among the objectives, cheapest first; else best first. baselines: in their
+    order.
+    candidates: all, by number, those of the front included. conditions: None before anything was measured.
+    limits: constraints as they stand. measured_how: quantity -> a sentence on how its values were taken."""
+
+    search: SearchRow
+    objectives: tuple[Quantity, ...]
+    limits: tuple[Limit, ...]
+    conditions: Conditions | None
+    baselines: tuple[FrontPoint, ...]
+    front: tuple[FrontPoint, ...]
+    candidates: tuple[FrontPoint, ...]
+    measured_how: Mapping[str, str]
+
+    def to_dict(self, *, all: bool = False) -> dict[str, Any]:
+        """The object that `front NAME --json` prints; with `all`, every candidate."""
+        device = {"id": self.search.device_id, "name": None, "threads": None}
+        if self.conditions is not None:
+            found = self.conditions
+            device = {"id": found.device_id, "name": found.device_name, "threads": found.threads}
+        shown = {
+            "search": self.search.name,
+            "state": str(self.search.state),
+            "device": device,
+            "conditions": None if self.conditions is None else asdict(self.conditions),
+            "objectives": [quantity.name for quantity in self.objectives],
+            "constraints": {limit.name: limit.value for limit in self.limits},
+            "measured_how": dict(self.measured_how),
+            "baselines": [point.to_dict() for point in self.baselines],
+            "front": [point.to_dict() for point in self.front],
+        }
+        if all:
+            shown["candidates"] = [point.to_dict() for point in self.candidates]
+        return shown
+
+
+def front_view(session: Reader | Session, search: SearchRow) -> FrontView:
+    """The front as the database has it now."""
+    objectives = parse_objectives(search.config["objectives"])
+    measured = measurements_of_search(session, search.id, search.device_id)
+    conditions = _conditions(search, measured)
+    figures = _figures(conditions, measured)
+    rows = candidates(session, search.id, role=None)
+    known = {row.id: _known(row, figures.get(row.id)) for row in rows}
+    limits = _limits(search, [(row, known[row.id][0]) for row in rows if row.is_baseline])
+    standings = _standings(rows, {key: values for key, (values, _) in known.items()}, objectives, limits)
+    points = [FrontPoint(row, standings[row.id], *known[row.id]) for row in rows]
+    front = [point for point in points if point.standing == Standing.FRONT]
+    return FrontView(
+        search=search,
+        objectives=objectives,
+        limits=limits,
+        conditions=conditions,
+        baselines=tuple(point for point in points if point.row.is_baseline),
+        front=tuple(_sorted(front, objectives)),
+        candidates=tuple(point for point in points if not point.row.is_baseline),
+        measured_how=how_measured(search, list(figures.values())),
+    )
+
+
+def _conditions(search: SearchRow, measured: Sequence[MeasurementView]) -> Conditions | None:
+    """The configured ones; of precisions and protocols that fit, those of most measurements, of equals the
+    newest."""
+    cost = search.config["cost"]
+    fitting = [
+        Conditions(
+            m.device_id, m.figures["device_name"], m.threads, m.runtime, m.precision, m.batch_size, m.protocol
+        )
+        for m in measured
+        if (m.runtime, m.threads, m.batch_size) == (cost["runtime"], cost["threads"], cost["batch_size"])
+        and cost["precision"] in ("auto", m.precision)
+    ]
+    return Counter(fitting).most_common(1)[0][0] if fitting else None
+
+
+def _figures(
+    conditions: Conditions | None, measured: Sequence[MeasurementView]
+) -> dict[int, Mapping[str, Any]]:
+    """Candidate's row id -> figures of its newest measurement under the conditions, unflagged before
+    flagged."""
+    chosen: dict[int, Mapping[str, Any]] = {}
+    for m in measured:
+        key = (m.device_id, m.threads, m.runtime, m.precision, m.batch_size, m.protocol)
+        if conditions is None or key != _key(conditions) or m.candidate_id is None:
+            continue
+        known = chosen.get(m.candidate_id)
+        if known is None or (known["flags"] and not m.figures["flags"]):
+            chosen[m.candidate_id] = m.figures
+    return chosen
+
+
+def _key(conditions: Conditions) -> tuple[Any, ...]:
+    return tuple(value for name, value in asdict(conditions).items() if name != "device_name")
+
+
+def _known(
+    row: CandidateRow, figures: Mapping[str, Any] | None
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    """Values and intervals of a candidate: what was measured from `figures` alone, the rest from its row."""
+    values = {
+        name: row.measured[name] for name in QUANTITIES if name in row.measured and name not in MEASURED
+    }
+    intervals = {name: interval for name, interval in row.intervals.items() if name in values}
+    if figures is not None:
+        values |= {name: figures[name] for name in MEASURED}
+        intervals["latency_ms"] = (figures["latency_ms_low"], figures["latency_ms_high"])
+    return {name: values[name] for name in QUANTITIES if name in values}, intervals
+
+
+def _limits(
+    search: SearchRow, baselines: Sequence[tuple[CandidateRow, Mapping[str, float]]]
+) -> tuple[Limit, ...]:
+    """Constraints as numbers; a relative one is left out until its baseline has the figure."""
+    values = {row.name: known for row, known in baselines if row.name is not None}
+    constraints = [
+        constraint
+        for constraint in parse_constraints(search.config["constraints"])
+        if constraint.baseline is None or constraint.name in values.get(constraint.baseline, {})
+    ]
+    return resolve(constraints, values)
+
+
+def _standings(
+    rows: Sequence[CandidateRow],
+    values: Mapping[int, Mapping[str, float]],
+    objectives: Sequence[Quantity],
+    limits: Sequence[Limit],
+) -> dict[int, Standing]:
+    """Row id -> standing."""
+    standings = {row.id: _apart(row, values[row.id], objectives, limits) for row in rows}
+    running = [row.id for row in rows if standings[row.id] == Standing.FRONT]
+    table = [[values[key][quantity.name] for quantity in objectives] for key in running]
+    kept = pareto.non_dominated(table, [quantity.maximise for quantity in objectives])
+    return standings | {
+        key: Standing.FRONT if best else Standing.DOMINATED for key, best in zip(running, kept, strict=True)
+    }
+
+
+def _apart(
+    row: CandidateRow,
+    values: Mapping[str, float],
+    objectives: Sequence[Quantity],
+    limits: Sequence[Limit],
+) -> Standing:
+    """The standing that a row has by itself; FRONT when it may be compared with others."""
+    if row.is_baseline:
+        return Standing.BASELINE
+    if row.state in _ENDED_EARLY:
+        return _ENDED_EARLY[row.state]
+    if row.state != CandidateState.FINISHED:
+        return Standing.UNFINISHED
+    if any(quantity.name not in values for quantity in objectives):
+        return Standing.INCOMPARABLE
+    return Standing.FRONT if gate.rejection(limits, values) is None else Standing.OUTSIDE
+
+
+_ENDED_EARLY = {
+    CandidateState.REJECTED: Standing.REJECTED,
+    CandidateState.STOPPED: Standing.STOPPED,
+    CandidateState.FAILED: Standing.FAILED,
+}
+
+
+def _sorted(points: Sequence[FrontPoint], objectives: Sequence[Quantity]) -> list[FrontPoint]:
+    by = next((quantity for quantity in objectives if quantity.kind == "cost"), objectives[0])
+    sign = -1 if by.maximise else 1
+    return sorted(points, key=lambda point: (sign * point.values[by.name], point.row.number))

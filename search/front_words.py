@@ -1,0 +1,62 @@
+"""How the values of a front were taken, in one sentence a quantity. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from search.store.read.rows import SearchRow
+
+
+def how_measured(search: SearchRow, figures: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Quantity -> sentence. figures: of the measurements shown, all of the same conditions; empty before
+    any."""
+    sentences = {"accuracy": _accuracy(search)}
+    if figures:
+        sentences |= _cost(figures)
+    computed = "computed from the architecture, not measured"
+    return sentences | {
+        "params": f"trainable weights, {computed}",
+        "flops": f"2 x multiply-adds of one image, {computed}",
+    }
+
+
+def _accuracy(search: SearchRow) -> str:
+    training = search.config["training"]
+    num_images = search.data.get("num_images", {}).get("val")
+    images = f"{num_images:,} validation images" if num_images is not None else "validation images"
+    epochs = f"{training['epochs']} epoch{'s' if training['epochs'] != 1 else ''}"
+    return (
+        f"share of the {images} classified right after {epochs} of training (seed {training['seed']}), with its 95% "
+        "Wilson interval; the search chose by these images, and the test split took no part"
+    )
+
+
+def _cost(figures: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    first = figures[0]
+    threads = f"{first['threads']} thread{'s' if first['threads'] != 1 else ''}"
+    where = (
+        f"on {first['device_name']}, {threads}, {first['runtime']} {first['precision']}, protocol {first['protocol']}, "
+        "with no training beside it"
+    )
+    latency = f"of one synchronised call at batch {first['batch_size']} {where}; {_calls(figures)}"
+    batches = sorted({row["throughput_batch_size"] for row in figures})
+    return {
+        "latency_ms": f"median {latency}, with the median's 95% interval",
+        "latency_ms_p95": f"95th percentile {latency}",
+        "throughput": f"images a second at batch {_range(batches)} {where}",
+        "peak_memory_mb": f"device memory, on a CPU resident growth of the process, {where}",
+        "model_mb": f"weights in {first['precision']}",
+    }
+
+
+def _calls(figures: Sequence[Mapping[str, Any]]) -> str:
+    flagged = Counter(flag for row in figures for flag in row["flags"])
+    flags = "".join(f"; {number} of {len(figures)} {flag}" for flag, number in sorted(flagged.items()))
+    return f"{_range([row['num_samples'] for row in figures])} calls a model{flags}"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
