@@ -14,8 +14,8 @@ from search.config_errors import nearest
 from search.config_yaml import shown
 from spaces import registry
 
-NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}")
-NAME_RULE = "needs 1 to 80 letters, digits, dots, dashes or underscores, and no dot in front"
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
+NAME_RULE = "needs 1 to 80 letters, digits, dots, dashes or underscores, and no dot or dash in front"
 
 
 def _known(key: str, value: str, known: Mapping[str, Any]) -> None:

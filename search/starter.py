@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from search.objectives import QUANTITIES
+from spaces.registry import preset_for
 from workers.data.summary import DataSummary
 
 _SMALL_IMAGE = 32
@@ -44,7 +45,7 @@ data:
   source: {source}                  # digits | idx (MNIST-format files) | folder (one folder a class){where}
   image_size: {data.image_size}                  # pixels a side that images are brought to
 
-# What the front trades, two or more of: {", ".join(QUANTITIES)}.
+# What the front trades, one to three of: {", ".join(QUANTITIES)}.
 objectives: [accuracy, latency_ms]
 
 # Bounds. A candidate that breaks one is rejected before it is trained. A number, or relative to a baseline:
@@ -53,7 +54,7 @@ objectives: [accuracy, latency_ms]
 #   peak_memory_mb: 500
 
 space:
-  preset: {"tiny" if small else "small"}                  # tiny: 8 to 32 px, small: from 64 px
+  preset: {preset_for(data.image_size)}                  # tiny for small images, small from 64 px
 #  families: [vit, swin, hybrid]   # all of the preset unless named
 #  vit:
 #    depth: [2, 4, 6]

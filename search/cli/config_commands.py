@@ -35,11 +35,11 @@ def init(
         raise UsageError(f"--to {to}: is there already, and is not overwritten; name another file with --to")
     if not to.absolute().parent.is_dir():
         raise UsageError(f"--to {to}: its folder does not exist; make it with: mkdir -p {to.parent}")
-    source = source or (guess_source(path) if path else "digits")
-    name = name or default_name(source, path)
-    given = {"name": name, "data": {"source": source} | ({"path": str(path)} if path else {})}
+    kind = source or (guess_source(path) if path else "digits")
+    name = name or default_name(kind, path)
+    given = {"name": name, "data": {"source": kind} | ({"path": str(path)} if path else {})}
     data = look_at(config.from_dict(given, name="init"))
-    text = starter(name, source, _in_file(path, to), data)
+    text = starter(name, kind, _in_file(path, to), data)
     config.check_document(config_yaml.parse(text, str(to)), to.absolute().parent)
     with to.open("x", encoding="utf-8") as file:
         file.write(text)

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:
         if debug:
             raise
-        return _fail(f"{error.format_message()}\n`paretovit --help` lists what there is", error.exit_code)
+        return _fail(_usage(error), error.exit_code)
     except typer.Abort:
         return _fail("cancelled", INTERRUPTED)
     except KeyboardInterrupt:
@@ -75,6 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     return code if isinstance(code, int) else 0
+
+
+def _usage(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "paretovit"
+    message = " ".join(error.format_message().split()).replace("Value error, ", "")
+    return f"{message}\nsee: {command} --help"
 
 
 def _fail(message: str, code: int) -> int:

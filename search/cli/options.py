@@ -15,5 +15,10 @@ Database = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one setting, for example training.epochs=9."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        envvar="PARETOVIT_SET",
+        help="Override one setting, for example training.epochs=9.",
+    ),
 ]

@@ -1,0 +1,131 @@
+"""Is this machine ready for a search? One finding a check, each with a remedy where something is wrong."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from search.errors import UserError
+from search.store.location import locate
+from search.store.session import open_store
+
+OLDEST_PYTHON = (3, 11)
+LEAST_FREE_GB = 2.0
+DISTRIBUTIONS = (
+    "torch",
+    "torchvision",
+    "timm",
+    "optuna",
+    "ray",
+    "sqlalchemy",
+    "plotly",
+    "pydantic",
+    "moocore",
+)
+_RAY_SECONDS = 90.0
+_START_RAY = """
+import ray
+ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+assert ray.get(ray.remote(lambda: 7).remote()) == 7
+ray.shutdown()
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """subject: what was looked at. text: what was found. remedy: what to do; None where all is well."""
+
+    subject: str
+    text: str
+    remedy: str | None = None
+
+
+def examine(db: str | None, *, start_ray: bool) -> Iterator[Finding]:
+    """Findings one by one, quick ones first. db: as for every command. start_ray: starts and stops a local Ray."""
+    yield python()
+    yield from (distribution(name) for name in DISTRIBUTIONS)
+    yield amd_bindings()
+    yield database(db)
+    yield disk(locate(db).artifacts_root)
+    yield devices()
+    if start_ray:
+        yield ray()
+
+
+def python() -> Finding:
+    text = f"{platform.python_version()} at {sys.executable}"
+    if sys.version_info < OLDEST_PYTHON:
+        return Finding("python", text, "paretovit needs 3.11 or newer; make an environment with one")
+    return Finding("python", text)
+
+
+def distribution(name: str) -> Finding:
+    try:
+        return Finding(name, version(name))
+    except PackageNotFoundError:
+        return Finding(name, "is not installed", "pip install --upgrade paretovit")
+
+
+def amd_bindings() -> Finding:
+    """`amdsmi` without ROCm makes `import ray` fail (KeyError: libamd_smi.so)."""
+    if find_spec("amdsmi") is not None and not Path("/opt/rocm").exists():
+        return Finding("amdsmi", "is installed without ROCm, and stops Ray", "pip uninstall amdsmi zeus")
+    return Finding("amdsmi", "not in the way")
+
+
+def database(db: str | None) -> Finding:
+    location = locate(db)
+    if location.path is not None and not location.path.exists():
+        folder = location.path.parent
+        if not folder.is_dir():
+            return Finding("database", f"{folder} does not exist", f"mkdir -p {folder}, or give --db")
+        return Finding("database", f"{location.label} will be made by the first search")
+    try:
+        open_store(db, create=False).close()
+    except UserError as error:
+        text, _, remedy = str(error).partition("; ")
+        return Finding("database", text, remedy or "give --db another path")
+    return Finding("database", f"{location.label} can be read")
+
+
+def disk(folder: Path) -> Finding:
+    """Free space where checkpoints will lie."""
+    place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    free = shutil.disk_usage(place).free / 1e9
+    text = f"{free:.1f} GB free at {place}"
+    if free < LEAST_FREE_GB:
+        return Finding("disk", text, f"free {LEAST_FREE_GB:g} GB, or set artifacts: to another folder")
+    return Finding("disk", text)
+
+
+def devices() -> Finding:
+    from workers import device
+
+    return Finding("devices", ", ".join(device.available()))
+
+
+def ray() -> Finding:
+    """Starts Ray and runs one task, in a process of its own."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _START_RAY],
+            capture_output=True,
+            text=True,
+            timeout=_RAY_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Finding(
+            "ray start", f"did not start in {_RAY_SECONDS:g} s", "use search.engine: inline meanwhile"
+        )
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
+        return Finding("ray start", reason, "pip install --upgrade 'ray[tune]', or use search.engine: inline")
+    return Finding("ray start", "started, ran a task, stopped")
