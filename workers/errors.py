@@ -4,11 +4,19 @@ from __future__ import annotations
 
 
 class CandidateError(Exception):
-    """The candidate's own fault (it returned NaN, the loss is not finite, ...): the job fails and is not retried.
+    """The candidate's own fault (it returned NaN, the loss is not finite, ...): the job fails, without a retry.
 
     The message is the reason that users read: one line.
     """
 
 
-class DeviceError(RuntimeError):
+class MachineError(RuntimeError):
+    """The fault of the machine that the job runs on, or of its set-up: the job may succeed elsewhere or later."""
+
+
+class DeviceError(MachineError):
     """A device that is not here, or that cannot be locked or used. The message names what there is."""
+
+
+class CheckpointError(MachineError):
+    """A checkpoint that is missing, has changed, or is of something else. The message names the file."""

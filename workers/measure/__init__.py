@@ -1,0 +1,1 @@
+PROTOCOL = "torch-1"

@@ -1,0 +1,139 @@
+"""Which device a figure belongs to: one physical accelerator by UUID, or one machine's CPU at a fixed thread count.
+
+Torch is imported inside the functions that need it, so that `resolve("cpu")` and an import of this module stay light.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import socket
+import subprocess
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from workers.errors import DeviceError
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device to train or measure on.
+
+    torch: its name in torch, `cpu` or `cuda:N`. id: the same for the same hardware (and thread count, on a CPU) in
+    every process; safe in file names. name: for people. threads: CPU threads that a measured model may use.
+    """
+
+    torch: str
+    id: str
+    name: str
+    threads: int
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.torch.startswith("cuda")
+
+    @property
+    def lock(self) -> str:
+        """Name of the exclusive lock: the accelerator's own, or the whole machine's for a CPU of any thread count."""
+        return self.id if self.is_cuda else cpu_lock()
+
+
+def resolve(name: str, threads: int = 1) -> Device:
+    """`auto` (the first GPU, else the CPU), `cpu`, `cuda` or `cuda:N` as a Device.
+
+    Raises DeviceError, naming the devices that are here, when there is no such device.
+    """
+    if name == "cpu" or (name == "auto" and num_gpus() == 0):
+        return Device("cpu", f"{_cpu_id()}-{threads}t", cpu_name(), threads)
+    index = 0 if name in ("auto", "cuda") else _index(name)
+    if not 0 <= index < num_gpus():
+        raise DeviceError(f"device {name!r} is not here; there is {', '.join(available())}")
+    import torch
+
+    properties = torch.cuda.get_device_properties(index)
+    return Device(f"cuda:{index}", f"gpu-{_safe(str(properties.uuid))}", properties.name, threads)
+
+
+def check(name: str) -> None:
+    """Raises DeviceError when `name` is no device of this machine. Imports torch only where a GPU is asked for."""
+    if name not in ("auto", "cpu"):
+        resolve(name)
+
+
+def available() -> list[str]:
+    """The devices of this machine in words: `cpu (name)`, `cuda:0 (name)`, ..."""
+    gpus = []
+    if num_gpus():
+        import torch
+
+        gpus = [f"cuda:{index} ({torch.cuda.get_device_name(index)})" for index in range(num_gpus())]
+    return [f"cpu ({cpu_name()})", *gpus]
+
+
+def num_gpus() -> int:
+    """Accelerators that torch can use in this process (CUDA_VISIBLE_DEVICES counts)."""
+    import torch
+
+    with warnings.catch_warnings():  # an old driver warns; `available` says it better
+        warnings.simplefilter("ignore")
+        return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def cpu_lock() -> str:
+    """Name of the lock that a measurement on this machine's CPU takes."""
+    return _cpu_id()
+
+
+@cache
+def cpu_name() -> str:
+    """The processor's model name, or its architecture where the system does not tell."""
+    if platform.system() == "Darwin":
+        return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
+    found = re.search(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return " ".join(found[1].split()) if found else platform.processor() or platform.machine()
+
+
+@cache
+def _cpu_id() -> str:
+    # Hashed: machine-id(5) asks that the id itself is not handed on.
+    digest = hashlib.sha256(f"paretovit {_machine_id()} {cpu_name()}".encode()).hexdigest()
+    return f"cpu-{digest[:12]}"
+
+
+def _machine_id() -> str:
+    """The installation's id; where there is none (containers), the host's name."""
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        if text := _read(path).strip():
+            return text
+    found = re.search(
+        r'"IOPlatformUUID" = "([^"]+)"', _output("ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
+    )
+    return found[1] if found else socket.gethostname()
+
+
+def _index(name: str) -> int:
+    digits = name.removeprefix("cuda:")
+    if not name.startswith("cuda:") or not digits.isdecimal():
+        raise DeviceError(f"device {name!r} is none of auto, cpu, cuda, cuda:N")
+    return int(digits)
+
+
+def _safe(text: str) -> str:
+    return re.sub(r"[^0-9A-Za-z-]", "-", text)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _output(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

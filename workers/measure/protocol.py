@@ -1,0 +1,140 @@
+"""The measurement protocol `torch-1`: what one architecture costs on one device.
+
+1. The network is built with random non-zero weights; the clock runs (`build_seconds`), the device is still shared.
+2. Under the device's exclusive lock, with torch's threads set and Python's collector off: the first call; warm-up
+   until the rate is stable; repeats of one call (input copy included, synchronised, host clock) until the median is
+   known well enough; throughput at a few larger batches. The input is the same each time, so that caches are hot.
+3. Peak memory, with the device shared again: what other processes do does not change it.
+
+The name changes whenever figures of before and after could differ for a reason other than the network.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spaces.spec import ArchSpec
+from workers import lock
+from workers.device import Device, resolve
+from workers.job import Measurement
+from workers.measure import PROTOCOL, inputs, memory, timing
+from workers.runtimes import torch_runtime
+from workers.runtimes.torch_runtime import TorchModel
+from workers.settings import CostSettings
+
+THROUGHPUT_SHARE = 0.3
+MEMORY_SHARE = 0.15
+IDLE_CPU_SHARE = 0.95
+MAX_BATCH_SIZE = {"cpu": 64, "cuda": 1024}
+
+
+def measure(
+    spec: ArchSpec,
+    cost: CostSettings,
+    images: np.ndarray | None = None,
+    beat: Callable[[], object] = lambda: None,
+    waiting: lock.Waiting = nullcontext,
+) -> Measurement:
+    """Measures one architecture; it takes about twice `cost.max_seconds` at most, unless single calls are longer.
+
+    images: uint8 [n, height, width, channels], real ones to feed it; noise without. beat: called between calls.
+    waiting: entered while other work has the device. Raises DeviceError for a device that is not here,
+    CandidateError for an output that is no row of finite scores an image, and what building and calling raise.
+    """
+    start = time.perf_counter()
+    device = resolve(cost.device, cost.threads)
+    pixels = inputs.prepare(spec, images)
+    with _threads(cost.threads), torch.inference_mode():
+        build_start = time.perf_counter()
+        model = torch_runtime.build(spec, torch.device(device.torch))
+        model.synchronize()
+        build_seconds = time.perf_counter() - build_start
+        beat()
+        with lock.exclusive(device.lock, waiting), timing.without_garbage_collection():
+            first_call_ms, latency, throughput = _timings(model, pixels, cost, beat)
+        beat()
+        peak_mb = memory.peak_memory_mb(
+            model, inputs.batch(pixels, cost.batch_size), cost.max_seconds * MEMORY_SHARE
+        )
+    times = latency.summary
+    return Measurement(
+        **_conditions(device, cost),
+        latency_ms=times.median,
+        latency_ms_low=times.low,
+        latency_ms_high=times.high,
+        latency_ms_p95=times.p95,
+        latency_ms_p99=times.p99,
+        latency_ms_spread=times.spread,
+        latency_relative_error=times.relative_error,
+        num_samples=times.num_samples,
+        stopped_by=latency.stopped_by,
+        throughput=throughput[0],
+        throughput_batch_size=throughput[1],
+        peak_memory_mb=peak_mb,
+        model_mb=model.num_bytes() / memory.MB,
+        build_seconds=build_seconds,
+        first_call_ms=first_call_ms,
+        seconds=time.perf_counter() - start,
+        flags=_flags(device, cost, latency),
+    )
+
+
+def _conditions(device: Device, cost: CostSettings) -> dict:
+    return {
+        "protocol": PROTOCOL,
+        "device_id": device.id,
+        "device_name": device.name,
+        "threads": cost.threads,
+        "runtime": cost.runtime,
+        "precision": "fp32" if cost.precision == "auto" else cost.precision,
+        "batch_size": cost.batch_size,
+    }
+
+
+def _flags(device: Device, cost: CostSettings, latency: timing.Latency) -> tuple[str, ...]:
+    """`contended` where the one thread that worked was kept from a core for over a twentieth of the time."""
+    is_single = not device.is_cuda and cost.threads == 1
+    return ("contended",) if is_single and latency.cpu_share < IDLE_CPU_SHARE else ()
+
+
+def _timings(
+    model: TorchModel, pixels: Tensor, cost: CostSettings, beat: Callable[[], object]
+) -> tuple[float, timing.Latency, tuple[float, int]]:
+    """First call in ms, latency, and (images a second, batch size)."""
+    call = model.call(inputs.batch(pixels, cost.batch_size))
+    first_start = time.perf_counter_ns()
+    output = call()
+    first_call_ms = (time.perf_counter_ns() - first_start) / 1e6
+    torch_runtime.check_output(output, cost.batch_size)
+    beat()
+    timing.warm_up(call, cost.max_seconds * timing.WARM_UP_SHARE, beat)
+    latency = timing.measure_latency(call, cost.max_seconds, cost.relative_error, beat)
+
+    def call_of(size: int) -> timing.Work:
+        return model.call(inputs.batch(pixels, size))
+
+    throughput = timing.best_throughput(
+        call_of,
+        cost.batch_size,
+        latency.summary.median,
+        MAX_BATCH_SIZE[model.device.type],
+        cost.max_seconds * THROUGHPUT_SHARE,
+        beat,
+    )
+    return first_call_ms, latency, throughput
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,82 @@
+"""Runs a network in torch, eagerly: build, random weights, one synchronised call."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from spaces import models
+from spaces.spec import ArchSpec
+from workers.errors import CandidateError
+
+Call = Callable[[], Tensor]
+
+
+@dataclass(frozen=True)
+class TorchModel:
+    """A network in evaluation mode on its device, ready to be timed under `torch.inference_mode`."""
+
+    network: nn.Module
+    device: torch.device
+
+    def call(self, images: Tensor) -> Call:
+        """One synchronised forward on `images` (float32 [n, channels, side, side] on the host), its copy included.
+
+        On a GPU the images lie in pinned memory, as a serving loop would keep them. Returns the output.
+        """
+        host = images.pin_memory() if self.device.type == "cuda" else images
+        inputs = torch.empty_like(host, device=self.device)
+
+        def forward() -> Tensor:
+            inputs.copy_(host, non_blocking=True)
+            output = self.network(inputs)
+            self.synchronize()
+            return output
+
+        return forward
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def num_bytes(self) -> int:
+        """Of parameters and buffers."""
+        tensors = [*self.network.parameters(), *self.network.buffers()]
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+    def duplicate(self) -> TorchModel:
+        """The same network again, in memory of its own."""
+        return TorchModel(copy.deepcopy(self.network), self.device)
+
+
+def build(spec: ArchSpec, device: torch.device, seed: int = 0) -> TorchModel:
+    """The network of `spec` with random weights, none of them zero, drawn from `seed`; the global random state stays.
+
+    timm starts some weights at zero (the last layer of a residual branch, biases, a head): those would let kernels and
+    energy meters see an easier task than a trained network is. Raises what `spaces.models.build` raises.
+    """
+    cuda = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(cuda):
+        torch.manual_seed(seed)
+        network = models.build(spec).eval()
+        with torch.no_grad():
+            for parameter in network.parameters():
+                zero = parameter == 0
+                if parameter.is_floating_point() and bool(zero.any()):
+                    parameter[zero] = torch.randn(int(zero.sum()), dtype=parameter.dtype) * 0.02
+        return TorchModel(network.to(device), device)
+
+
+def check_output(output: object, num_images: int) -> None:
+    """Raises CandidateError unless `output` is one finite row of scores an image."""
+    if not isinstance(output, Tensor) or output.ndim != 2 or output.shape[0] != num_images:
+        shape = list(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        raise CandidateError(
+            f"the network returned {shape} for {num_images} images, not [{num_images}, classes]"
+        )
+    if not bool(torch.isfinite(output).all()):
+        raise CandidateError("the network returned NaN or infinite values")
