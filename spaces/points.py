@@ -193,16 +193,19 @@ class FamilySpace:
         return f"it needs {parent} to be {' or '.join(str(value) for value in allowed)}"
 
     def _why(self, fixed: Mapping[str, Value]) -> str | None:
-        """The reason of a rule that excludes these values."""
+        """The reason of the rule that excludes the most combinations with these values."""
+        found: list[tuple[float, str]] = []
         for rule in self._rules:
-            keys = [key for key in rule.keys if key not in fixed]
             if fixed and not any(key in rule.keys for key in fixed):
                 continue
-            for combination in product(*(self._domains[key].values for key in keys)):
-                reason = rule.check({**fixed, **dict(zip(keys, combination, strict=True))})
-                if reason is not None:
-                    return reason
-        return None
+            domains = [(fixed[key],) if key in fixed else self._domains[key].values for key in rule.keys]
+            combinations = [
+                dict(zip(rule.keys, combination, strict=True)) for combination in product(*domains)
+            ]
+            reasons = [reason for values in combinations if (reason := rule.check(values)) is not None]
+            if reasons:
+                found.append((len(reasons) / len(combinations), reasons[0]))
+        return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def _ranks(domain: Domain) -> dict[Value | None, int]:

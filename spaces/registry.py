@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from spaces.dims import Domain, Family, Grid, SpaceError, parse_override
+from spaces.dims import Choice, Domain, Family, Grid, SpaceError, parse_override
 from spaces.hybrid import Hybrid
 from spaces.points import FamilySpace
 from spaces.presets import SMALL, TINY, Preset
@@ -44,6 +45,8 @@ def make_space(
     preset = preset_for(task.image_size) if preset is None else preset
     _known("preset", preset, PRESETS)
     ranges = PRESETS[preset].families
+    if isinstance(families, str):
+        raise SpaceError(f"families: {families!r} is not a list; legal: {', '.join(ranges)}")
     chosen = list(ranges) if families is None else list(families)
     if not chosen:
         raise SpaceError(f"families: none named; legal: {', '.join(ranges)}")
@@ -62,13 +65,13 @@ def make_space(
 def named_space(name: str, task: Task | None = None) -> Space:
     """The space of one point: a timm model that our families cover, at its own 224 px, 3 channels and 1,000 classes
     or for another task. Raises SpaceError for any other name."""
+    task = Task(224, 3, 1000) if task is None else task
+    _check_task(task)
     homes = {known: family for family in FAMILIES.values() for known in family.named}
     _known("named", name, homes)
     family = homes[name]
     values = {key: [value] for key, value in family.named[name].items()}
-    return Space(
-        task or Task(224, 3, 1000), {family.name: _member(task or Task(224, 3, 1000), family, {}, values)}
-    )
+    return Space(task, {family.name: _member(task, family, {}, values)})
 
 
 def _members(
@@ -105,15 +108,34 @@ def _member(
             domains[key] = parse_override(f"{family.name}.{key}", overrides[key], legal)
         elif key in ranges:
             given = ranges[key]
-            domains[key] = given.of(legal, task.image_size) if isinstance(given, Grid) else given
+            domains[key] = _patches(task, family, key, given) if isinstance(given, Grid) else given
     return FamilySpace(family, task, domains, frozenset(overrides))
+
+
+def _patches(task: Task, family: Family, key: str, grid: Grid) -> Choice:
+    """The domain of a preset's patch sizes. Raises SpaceError naming image sizes that have one when this has none."""
+
+    def at(image_size: int) -> Choice:
+        return grid.of(family.limits(replace(task, image_size=image_size))[key], image_size)
+
+    found = at(task.image_size)
+    if not found.values:
+        sizes = range(4, task.image_size + 64)
+        near = sorted(
+            sorted((size for size in sizes if at(size).values), key=lambda s: abs(s - task.image_size))[:2]
+        )
+        raise SpaceError(
+            f"{family.name}.{key}: none cuts {task.image_size} px images into {grid.low} to {grid.high} patches a "
+            f"side; nearest image sizes that work: {' and '.join(str(size) for size in near)}"
+        )
+    return found
 
 
 def _known(where: str, name: object, known: Mapping[str, Any]) -> None:
     if isinstance(name, str) and name in known:
         return
     close = get_close_matches(str(name), known, 1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    hint = f"nearest: {close[0]}; " if close else ""
     raise SpaceError(f"{where}: unknown name {name!r}; {hint}legal: {', '.join(known)}")
 
 

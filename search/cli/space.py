@@ -1,0 +1,116 @@
+"""`paretovit space`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from search.cli.options import Json
+from search.errors import UsageError
+
+if TYPE_CHECKING:
+    from spaces.space import Space
+
+NUM_SAMPLES = 3
+NUM_DRAWN = 200
+
+
+def space(
+    preset: Annotated[str | None, typer.Argument(help="A preset: tiny or small.", show_default=False)] = None,
+    named: Annotated[
+        str | None, typer.Option("--named", metavar="TIMM_NAME", help="A timm model as a point.")
+    ] = None,
+    image_size: Annotated[
+        int | None, typer.Option("--image-size", help="Side of the images, px.  [32 tiny, 64 small]")
+    ] = None,
+    channels: Annotated[int | None, typer.Option("--channels", help="Channels of the images.  [3]")] = None,
+    classes: Annotated[
+        int | None, typer.Option("--classes", help="Classes.  [10; 1000 with --named]")
+    ] = None,
+    families: Annotated[
+        str | None, typer.Option("--families", metavar="A,B", help="Only these families.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what a preset searches: dimensions, size, samples and what they cost; or a timm model as a point."""
+    from spaces.dims import SpaceError
+    from spaces.registry import PRESETS, make_space, named_space
+    from spaces.spec import Task
+
+    if (preset is None) == (named is None):
+        raise UsageError(f"space: give one of a preset ({', '.join(PRESETS)}) and --named TIMM_NAME")
+    try:
+        if named is not None:
+            if families is not None:
+                raise UsageError("space: --families does not go with --named")
+            shown = named_space(named, Task(image_size or 224, channels or 3, classes or 1000))
+        else:
+            assert preset is not None
+            size = PRESETS[preset].example_size if image_size is None and preset in PRESETS else image_size
+            task = Task(32 if size is None else size, channels or 3, classes or 10)
+            shown = make_space(task, preset, None if families is None else families.split(","))
+    except SpaceError as error:
+        raise UsageError(f"space: {error}") from None
+    _print(preset or named or "", shown, json)
+
+
+def _print(name: str, shown: Space, as_json: bool) -> None:
+    import json
+    import random
+
+    rng = random.Random(0)
+    count = min(shown.size(), NUM_DRAWN)
+    drawn = [_sample(shown, shown.sample(rng)) for _ in range(count)]
+    if as_json:
+        dimensions = [dimension.to_dict() for dimension in shown.dimensions]
+        summary = {
+            "name": name,
+            "size": shown.size(),
+            "dimensions": dimensions,
+            "samples": drawn[:NUM_SAMPLES],
+        }
+        print(json.dumps(summary, indent=2))
+        return
+    for line in _lines(name, shown, drawn):
+        print(line)
+
+
+def _sample(shown: Space, point: dict[str, Any]) -> dict[str, Any]:
+    from spaces.analysis import analyse
+
+    spec = shown.spec(point)
+    known = analyse(spec)
+    return {
+        "spec": spec.to_dict(),
+        "params": known.params,
+        "flops": known.flops,
+        "tokens": known.tokens,
+        "activations": known.activations,
+        "point": point,
+    }
+
+
+def _lines(name: str, shown: Space, drawn: list[dict[str, Any]]) -> list[str]:
+    task, size = shown.task, shown.size()
+    lines = [
+        f"{name}: {size:,} {'network' if size == 1 else 'networks'} for {task.image_size} x {task.image_size} images, "
+        f"{task.channels} channels, {task.num_classes} classes",
+        f"legal: {size / shown.raw_size():.0%} of all combinations",
+    ]
+    for key, label in (("params", "parameters"), ("flops", "FLOPs")):
+        values = sorted(sample[key] for sample in drawn)
+        lines.append(f"{label}: {values[0]:,} to {values[-1]:,}, median {values[len(values) // 2]:,}")
+    lines += ["", f"{'dimension':<20} {'values':<36} when"]
+    for dimension in shown.dimensions:
+        own = [condition for condition in dimension.when if condition[0] != "family"]
+        when = " and ".join(f"{key} in {', '.join(str(v) for v in allowed)}" for key, allowed in own)
+        lines.append(f"{dimension.name:<20} {dimension.domain!s:<36} {when}".rstrip())
+    lines += ["", "samples"]
+    for sample in drawn[:NUM_SAMPLES]:
+        point = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in sample["point"].items())
+        lines.append(f"  {point}")
+        lines.append(
+            f"    {sample['params']:,} parameters, {sample['flops']:,} FLOPs, {sample['tokens']:,} tokens"
+        )
+    return lines
