@@ -1,0 +1,236 @@
+"""perform(job, emit) -> Outcome: one job, from its device to its result, whatever happens to it.
+
+The project's one broad `except` is here. What a candidate raises becomes an Outcome (`failed`: its own fault, never
+retried; `error`: this machine's, worth a retry). What `emit` raises is the driver's and passes through. A crash of
+the interpreter is left to whoever started the process.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import re
+import socket
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from spaces import models
+from workers import device as devices
+from workers import lock, memory_limit
+from workers.data import dataset
+from workers.data.listing import DataError
+from workers.device import Device
+from workers.errors import CandidateError, DeviceError, MachineError
+from workers.evaluate import evaluate_checkpoint
+from workers.job import Decision, Emit, EpochReport, Job, Kind, Outcome, Status
+from workers.measure import inputs, protocol
+from workers.plugins import load_plugins
+from workers.settings import CostSettings, DataSettings
+from workers.train import train
+from workers.watchdog import Watchdog
+
+T = TypeVar("T")
+MAX_REASON = 300
+MAX_DETAIL = 8000
+_DEVICE_FAULTS = ("cuda error", "cudnn error", "cublas_status", "cusolver error", "nccl error", "hip error")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why work gave no result. status: `failed` or `error`. reason: one line. detail: the end of the traceback.
+    device_lost: the process cannot use its accelerator any more and should be replaced."""
+
+    status: Status
+    reason: str
+    detail: str
+    device_lost: bool = False
+
+
+def perform(job: Job, emit: Emit) -> Outcome:
+    """Does one job in this process and says how it ended; raises only what `emit` raises.
+
+    A hang ends the process after `job.settings.limits.step_seconds`; on a CPU a job that wants more memory than
+    `workers.memory_limit` allows is `failed`.
+    """
+    start = time.monotonic()
+    if not faulthandler.is_enabled():
+        faulthandler.enable(file=2)
+    reporting = _Reporting(emit)
+    found: dict[str, Any] = {}
+    failure = attempt(lambda: found.update(_run(job, reporting)), lambda: reporting.is_active)
+    if failure is not None:
+        found = {"status": failure.status, "reason": failure.reason, "detail": failure.detail}
+        found |= {"epochs": tuple(reporting.reports), "epoch": reporting.epoch(job)}
+        found |= {"notes": {"device_lost": True}} if failure.device_lost else {}
+    return Outcome(
+        job=job.id,
+        attempt=job.attempt,
+        lease=job.lease,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        seconds=time.monotonic() - start,
+        **found,
+    )
+
+
+def attempt(work: Callable[[], object], is_foreign: Callable[[], bool] = lambda: False) -> Failure | None:
+    """Runs `work`; what it raises comes back as a Failure, and the memory that it held is free again.
+
+    is_foreign: asked then; whether the error is not the work's own and has to pass.
+    """
+    try:
+        work()
+    except Exception as error:
+        if is_foreign():
+            raise
+        failure = _failure(error)
+        traceback.clear_frames(error.__traceback__)
+    else:
+        return None
+    gc.collect()
+    if torch.cuda.is_initialized() and not failure.device_lost:
+        torch.cuda.empty_cache()
+    return failure
+
+
+class _Reporting:
+    """Hands reports on, and knows whether the driver is at work rather than the candidate."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.reports: list[EpochReport] = []
+        self.is_active = False
+
+    def __call__(self, report: EpochReport) -> Decision:
+        self.reports.append(report)
+        self.is_active = True
+        decision = self._emit(report)
+        self.is_active = False
+        return decision
+
+    def epoch(self, job: Job) -> int:
+        """Epochs that the candidate has completed."""
+        return self.reports[-1].epoch if self.reports else max(0, job.first_epoch - 1)
+
+
+def _run(job: Job, emit: Emit) -> dict[str, Any]:
+    """Fields of the Outcome."""
+    with Watchdog(job.settings.limits.step_seconds) as watchdog:
+        load_plugins()
+        is_measure = job.kind is Kind.MEASURE
+        cost = job.settings.cost
+        device = devices.resolve(cost.device, cost.threads) if is_measure else training_device(cost)
+        with _memory(device):
+            if is_measure:
+                found = _measure(job, watchdog)
+            else:
+                found = _train_or_evaluate(job, device, emit, watchdog)
+    return {"status": Status.DONE, "device_id": device.id} | found
+
+
+def _measure(job: Job, watchdog: Watchdog) -> dict[str, Any]:
+    images, digest = _sample(job.settings.data)
+    watchdog.beat()
+    measurement = protocol.measure(
+        job.spec, job.settings.cost, images, beat=watchdog.beat, waiting=watchdog.suspended
+    )
+    return {
+        "measurement": measurement,
+        "data_digest": digest,
+        "notes": {"params": models.count(job.spec)},
+    }
+
+
+def _train_or_evaluate(job: Job, device: Device, emit: Emit, watchdog: Watchdog) -> dict[str, Any]:
+    place = torch.device(device.torch)
+
+    def settle() -> None:
+        if device.is_cuda:
+            torch.cuda.synchronize(place)
+
+    def between_steps() -> float:
+        watchdog.beat()
+        return share.pause_if_wanted()
+
+    # A GPU's training works the machine's cores too, and so steps aside for a measurement on the CPU.
+    names = sorted({device.lock, devices.cpu_lock()})
+    with lock.sharing(names, settle, watchdog.suspended) as share:
+        if job.kind is Kind.EVALUATE:
+            evaluation, digest = evaluate_checkpoint(job, place, "test", between_steps)
+            return {"evaluation": evaluation, "data_digest": digest, "epoch": evaluation.epoch}
+        result = train(job, place, emit, between_steps)
+    return {
+        "status": Status.STOPPED if result.stopped else Status.DONE,
+        "epochs": result.epochs,
+        "epoch": result.epoch,
+        "checkpoint": result.checkpoint,
+        "evaluation": result.evaluation,
+        "data_digest": result.data_digest,
+        "notes": dict(result.notes),
+    }
+
+
+def training_device(cost: CostSettings) -> Device:
+    """Where a candidate is trained: on the GPU that is measured where this process sees it, else on its best device.
+
+    A search that measures on the CPU of a machine with a GPU is trained on the GPU.
+    """
+    try:
+        device = devices.resolve(cost.device, cost.threads)
+    except DeviceError:
+        return devices.resolve("auto", cost.threads)
+    return device if device.is_cuda else devices.resolve("auto", cost.threads)
+
+
+@lru_cache(maxsize=2)
+def _sample(settings: DataSettings) -> tuple[np.ndarray, str]:
+    """A few training images, uint8 [n, side, side, channels], and the digest of all data."""
+    found = dataset.index(settings)
+    return found.listing.decode(found.splits["train"][: inputs.MAX_IMAGES], lambda: None), found.digest
+
+
+def _memory(device: Device) -> AbstractContextManager[object]:
+    return nullcontext() if device.is_cuda else memory_limit.limited()
+
+
+def _failure(error: Exception) -> Failure:
+    detail = "".join(traceback.format_exception(error))[-MAX_DETAIL:]
+    if isinstance(error, CandidateError):
+        return Failure(Status.FAILED, _line(str(error)), detail)
+    if memory_limit.is_out_of_memory(error):
+        return Failure(Status.FAILED, _line(_out_of_memory(error)), detail)
+    if isinstance(error, MachineError | DataError):
+        return Failure(Status.ERROR, _line(str(error)), detail)
+    named = _line(f"{type(error).__name__}: {error}")
+    if _is_device_fault(error):
+        return Failure(Status.ERROR, named, detail, device_lost=True)
+    return Failure(Status.ERROR if isinstance(error, OSError) else Status.FAILED, named, detail)
+
+
+def _is_device_fault(error: Exception) -> bool:
+    if isinstance(error, torch.AcceleratorError):
+        return True
+    return isinstance(error, RuntimeError) and any(fault in str(error).lower() for fault in _DEVICE_FAULTS)
+
+
+def _out_of_memory(error: Exception) -> str:
+    if found := re.search(r"tried to allocate (\d+) bytes", str(error)):
+        return f"out of memory: asked for {int(found[1]) / memory_limit.MB:,.0f} MB, more than a job may take here"
+    text = str(error).partition(". GPU")[0] or type(error).__name__
+    return f"out of memory: {text}"
+
+
+def _line(text: str) -> str:
+    """The first line that says something, short enough for a table."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" :")]
+    first = " ".join(lines[0].split()) if lines else "no message"
+    return first if len(first) <= MAX_REASON else first[: MAX_REASON - 3] + "..."
