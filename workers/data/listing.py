@@ -21,11 +21,11 @@ class DataError(ValueError):
 class Listing:
     """All images of a source in a fixed order, as labels and a way to decode them.
 
-    labels: int64 [n], positions in class_names. given: str [n], the split that the source itself puts an
-    image in (`train`, `val`, `test`), or "" where it does not say. image_size: side in pixels of decoded images.
+    labels: int64 [n], positions in class_names.
+    given: str [n], the split that the source puts an image in (`train`, `val`, `test`), "" where it does not say.
+    image_size: side in pixels of decoded images.
     content: hexadecimal SHA-256 of what is stored (see the source for what exactly), without decoding it.
-    decode(indices, beat): uint8 [len(indices), image_size, image_size, channels]; raises DataError naming the
-    file.
+    decode(indices, beat): uint8 [len(indices), image_size, image_size, channels]; raises DataError.
     """
 
     class_names: tuple[str, ...]

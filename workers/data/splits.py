@@ -22,9 +22,8 @@ def assign(listing: Listing, settings: DataSettings) -> Splits:
     """
     splits = {name: np.flatnonzero(listing.given == name) for name in SPLITS}
     pool = np.flatnonzero((listing.given == "") | (listing.given == "train"))
-    wanted = {
-        name: getattr(settings, f"{name}_fraction") for name in ("val", "test") if not len(splits[name])
-    }
+    fractions = {"val": settings.val_fraction, "test": settings.test_fraction}
+    wanted = {name: fraction for name, fraction in fractions.items() if not len(splits[name])}
     splits |= _draw(listing, pool, wanted, settings)
     for name, limit in (("train", settings.train_limit), ("val", settings.val_limit)):
         if limit is not None:
@@ -76,7 +75,7 @@ def _limited(
         return members
     if limit < num_present:
         raise DataError(
-            f"data.{split}_limit: {limit} is below the number of classes, {num_present}; every class needs an image"
+            f"data.{split}_limit: {limit} is below the number of classes; use {num_present} or more"
         )
     chosen = [
         generator.permutation(members[labels == label])[:count]

@@ -12,6 +12,7 @@ import math
 import struct
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,13 @@ def _find(root: Path, stem: str, kind: str) -> Path | None:
 
 
 def _array(path: Path, num_dimensions: int) -> np.ndarray:
+    stat = path.stat()
+    return _read_array(path, num_dimensions, stat.st_size, stat.st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _read_array(path: Path, num_dimensions: int, _size: int, _mtime_ns: int) -> np.ndarray:
+    """The bytes of one file, remembered while its size and time stay the same."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             magic = file.read(4)

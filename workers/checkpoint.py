@@ -1,0 +1,149 @@
+"""Checkpoints: safetensors files, written atomically, checked against their SHA-256 when they are read.
+
+Nothing is unpickled. A file holds the network (`model/...`), the averaged weights (`ema/...`), the optimizer's
+moments (`optimizer/<parameter>/...`), and as metadata what they belong to and the position in the schedule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from workers.errors import CheckpointError
+from workers.job import CheckpointRef, Job
+from workers.recipe import Training
+
+FOLDER = "checkpoints"
+PARTIAL = ".partial"
+
+
+def save(job: Job, training: Training, epoch: int, data_digest: str) -> CheckpointRef:
+    """Writes `checkpoints/<candidate>/<job>-<attempt>-epoch<epoch>.safetensors` below job.artifacts.
+
+    The file appears under its name when it is complete and on disk, or not at all. Raises OSError.
+    """
+    relative = Path(FOLDER, str(job.candidate), f"{job.id}-{job.attempt}-epoch{epoch}.safetensors")
+    path = Path(job.artifacts, relative)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+    try:
+        save_file(
+            _tensors(training), partial, _identity(job, data_digest) | {"updates": str(training.updates)}
+        )
+        with partial.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            num_bytes = file.tell()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return CheckpointRef(relative.as_posix(), epoch, sha256, num_bytes)
+
+
+def load(job: Job, training: Training, data_digest: str) -> None:
+    """Puts job.checkpoint into a freshly composed `training`: weights, average, moments and schedule position.
+
+    Raises CheckpointError where the file is missing or changed, or is of another architecture, recipe or data.
+    """
+    ref = job.checkpoint
+    if ref is None:
+        raise CheckpointError(f"epoch {job.first_epoch} needs the checkpoint of epoch {job.first_epoch - 1}")
+    if ref.epoch != job.first_epoch - 1:
+        raise CheckpointError(f"{ref.path}: of epoch {ref.epoch}, but training goes on at {job.first_epoch}")
+    tensors, metadata = _read(job.artifacts, ref, next(training.model.parameters()).device)
+    for key, value in _identity(job, data_digest).items():
+        if metadata.get(key) != value:
+            raise CheckpointError(f"{ref.path}: {key} is {metadata.get(key)}, but the job has {value}")
+    _fill(ref, training.model, tensors, "model/")
+    if training.ema is not None:
+        _fill(ref, training.ema.module, tensors, "ema/")
+    _fill_optimizer(training.optimizer, tensors)
+    training.seek(int(metadata["updates"]))
+
+
+def load_scored(artifacts: str, ref: CheckpointRef, model: nn.Module) -> None:
+    """Puts the weights that were validated (averaged where there are any) into `model`. Raises CheckpointError."""
+    tensors, _ = _read(artifacts, ref, next(model.parameters()).device)
+    averaged = any(name.startswith("ema/") for name in tensors)
+    _fill(ref, model, tensors, "ema/" if averaged else "model/")
+
+
+def clear_partial(artifacts: str) -> int:
+    """Removes what killed workers left half-written below `artifacts`; returns how many files.
+
+    Only while no worker of this search runs.
+    """
+    left = list(Path(artifacts, FOLDER).glob(f"*/.*{PARTIAL}"))
+    for path in left:
+        path.unlink(missing_ok=True)
+    return len(left)
+
+
+def _identity(job: Job, data_digest: str) -> dict[str, str]:
+    recipe = repr(job.settings.recipe)
+    return {
+        "candidate": str(job.candidate),
+        "spec": job.spec.digest,
+        "recipe": hashlib.sha256(recipe.encode()).hexdigest()[:16],
+        "data": data_digest,
+    }
+
+
+def _tensors(training: Training) -> dict[str, Tensor]:
+    tensors = {f"model/{name}": value for name, value in training.model.state_dict().items()}
+    if training.ema is not None:
+        tensors |= {f"ema/{name}": value for name, value in training.ema.module.state_dict().items()}
+    for number, moments in training.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{number}/{name}": value for name, value in moments.items()}
+    return {name: value.detach().contiguous() for name, value in tensors.items()}
+
+
+def _read(
+    artifacts: str, ref: CheckpointRef, device: torch.device
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    path = Path(artifacts, ref.path)
+    try:
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        if sha256 != ref.sha256:
+            raise CheckpointError(f"{path}: has changed since it was written (SHA-256 {sha256[:12]}...)")
+        with safe_open(path, framework="pt", device=str(device)) as stored:
+            return {name: stored.get_tensor(name) for name in stored.keys()}, stored.metadata() or {}  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path}: the checkpoint is missing") from error
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: no checkpoint ({error})") from error
+
+
+def _fill(ref: CheckpointRef, model: nn.Module, tensors: dict[str, Tensor], prefix: str) -> None:
+    state = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    try:
+        model.load_state_dict(state)
+    except RuntimeError as error:
+        raise CheckpointError(f"{ref.path}: the weights do not fit the network") from error
+
+
+def _fill_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    moments: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        if key.startswith("optimizer/"):
+            _, number, name = key.split("/")
+            moments.setdefault(int(number), {})[name] = value
+    optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems cannot
+            os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,121 @@
+"""The recipe `plain`: a network, its optimizer, schedule and averaged weights, composed from timm's parts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import torch
+from timm.optim import create_optimizer_v2  # pyright: ignore[reportPrivateImportUsage]
+from timm.scheduler.cosine_lr import CosineLRScheduler
+from timm.utils.model_ema import ModelEmaV3
+from torch import nn
+
+import spaces.models
+from spaces.spec import ArchSpec
+from workers.settings import RecipeSettings
+
+CLIP_NORM = 1.0
+"""Largest gradient norm of a step, as for the small ViTs of "Better plain ViT baselines" (arXiv 2205.01580)."""
+
+RATE_BATCH = 256
+"""Batch size that `learning_rate` is meant for."""
+
+EDGE_RATE = 0.01
+"""Share of the peak rate that warm-up starts from and the cosine ends at."""
+
+
+@dataclass
+class Training:
+    """What changes while a candidate is trained. updates: optimizer steps done, the position in the schedule.
+
+    stochastic_depth: False where the network does not know drop paths.
+    """
+
+    model: nn.Module
+    ema: ModelEmaV3 | None
+    optimizer: torch.optim.Optimizer
+    schedule: CosineLRScheduler
+    stochastic_depth: bool
+    updates: int = 0
+
+    @property
+    def scored(self) -> nn.Module:
+        """The network that is validated and deployed: the averaged weights where there are any."""
+        return self.model if self.ema is None else self.ema.module
+
+    @property
+    def learning_rate(self) -> float:
+        return self.optimizer.param_groups[0]["lr"]
+
+    def seek(self, updates: int) -> None:
+        """Moves the schedule to the position after `updates` steps."""
+        self.updates = updates
+        self.schedule.step_update(updates)
+
+    def advance(self) -> None:
+        """After an optimizer step: averages the weights and moves the schedule by one."""
+        self.updates += 1
+        if self.ema is not None:
+            self.ema.update(self.model, step=self.updates)
+        self.schedule.step_update(self.updates)
+
+
+def compose(
+    spec: ArchSpec, recipe: RecipeSettings, steps_per_epoch: int, seed: int, device: torch.device
+) -> Training:
+    """A network with fresh weights drawn from `seed`, at the start of the whole schedule of `recipe.epochs`.
+
+    AdamW spares norms and biases from weight decay. The average's decay rises to `ema_decay` with the updates
+    (timm's warm-up), so that short rungs are scored on trained weights too.
+    """
+    torch.manual_seed(seed)
+    model, stochastic_depth = _build(spec, recipe.stochastic_depth)
+    model.to(device).train()
+    optimizer = create_optimizer_v2(
+        model,
+        opt="adamw",
+        lr=recipe.learning_rate * recipe.batch_size / RATE_BATCH,
+        weight_decay=recipe.weight_decay,
+        fused=True,
+    )
+    ema = ModelEmaV3(model, decay=recipe.ema_decay, use_warmup=True) if recipe.ema_decay else None
+    training = Training(
+        model, ema, optimizer, _schedule(optimizer, recipe, steps_per_epoch), stochastic_depth
+    )
+    training.seek(0)
+    return training
+
+
+def seed_of(*parts: int | str) -> int:
+    """A seed for what `parts` name, such as (recipe.seed, candidate, epoch, "batches"); below 2**63."""
+    text = "/".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def _schedule(
+    optimizer: torch.optim.Optimizer, recipe: RecipeSettings, steps_per_epoch: int
+) -> CosineLRScheduler:
+    total = recipe.epochs * steps_per_epoch
+    warmup_epochs = recipe.epochs / 10 if recipe.warmup_epochs is None else recipe.warmup_epochs
+    warmup = round(warmup_epochs * steps_per_epoch)
+    peak = optimizer.param_groups[0]["lr"]
+    return CosineLRScheduler(
+        optimizer,
+        t_initial=max(2, total - warmup),
+        lr_min=peak * EDGE_RATE,
+        warmup_t=warmup,
+        warmup_lr_init=peak * EDGE_RATE,
+        warmup_prefix=True,
+        t_in_epochs=False,
+    )
+
+
+def _build(spec: ArchSpec, stochastic_depth: float) -> tuple[nn.Module, bool]:
+    if stochastic_depth > 0:
+        try:
+            return spaces.models.build(spec, stochastic_depth=stochastic_depth), True
+        except TypeError as error:
+            if "drop_path_rate" not in str(error):
+                raise
+    return spaces.models.build(spec), False

@@ -1,0 +1,190 @@
+"""Epochs first..last of one candidate: a prefix of one schedule, resumed and left at epoch borders."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from workers import checkpoint
+from workers.data.batches import Augment, DeviceData, resident, steps_per_epoch, training_batches
+from workers.errors import CandidateError
+from workers.evaluate import evaluate
+from workers.job import CheckpointRef, Decision, Emit, EpochReport, Evaluation, Job
+from workers.recipe import CLIP_NORM, Training, compose, seed_of
+
+BetweenSteps = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """epochs: of this job. epoch: completed by the candidate. stopped: told to stop before job.last_epoch.
+    evaluation: on the validation split, after the last epoch. notes: settings that this network cannot use."""
+
+    epochs: tuple[EpochReport, ...]
+    epoch: int
+    checkpoint: CheckpointRef
+    evaluation: Evaluation
+    data_digest: str
+    stopped: bool
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def train(job: Job, device: torch.device, emit: Emit, between_steps: BetweenSteps) -> TrainResult:
+    """Trains job.first_epoch..job.last_epoch, validating and reporting after each, and writes a checkpoint at the end.
+
+    between_steps: called before every step, also of validation and of decoding; returns the seconds it waited.
+    emit: an answer of STOP ends the job after the epoch reported, with a checkpoint.
+    On a CPU with one thread, epochs 1..n in one job or in several end in the same bits.
+    Raises CandidateError (loss not finite, output of a wrong shape), CheckpointError, DataError, OSError.
+    """
+    data = resident(job.settings.data, device, between_steps)
+    _check_fit(job, data)
+    training = _begin(job, data, device)
+    reports: list[EpochReport] = []
+    while True:
+        epoch = job.first_epoch + len(reports)
+        report, evaluation = _epoch(job, training, data, epoch, between_steps)
+        reports.append(report)
+        stop = emit(report) is Decision.STOP
+        if stop or epoch >= job.last_epoch:
+            break
+    return TrainResult(
+        epochs=tuple(reports),
+        epoch=epoch,
+        checkpoint=checkpoint.save(job, training, epoch, data.digest),
+        evaluation=evaluation,
+        data_digest=data.digest,
+        stopped=epoch < job.last_epoch,
+        notes=_notes(job, training),
+    )
+
+
+def _begin(job: Job, data: DeviceData, device: torch.device) -> Training:
+    recipe = job.settings.recipe
+    steps = steps_per_epoch(len(data.splits["train"]), recipe.batch_size)
+    training = compose(job.spec, recipe, steps, seed_of(recipe.seed, job.candidate, "weights"), device)
+    if job.first_epoch > 1:
+        checkpoint.load(job, training, data.digest)
+    return training
+
+
+def _epoch(
+    job: Job, training: Training, data: DeviceData, epoch: int, between_steps: BetweenSteps
+) -> tuple[EpochReport, Evaluation]:
+    started = time.perf_counter()
+    recipe = job.settings.recipe
+    train_loss, rate, paused = _train_epoch(job, training, data, epoch, between_steps)
+    evaluation, waited = evaluate(training.scored, data, "val", epoch, recipe.batch_size, between_steps)
+    paused += waited
+    report = EpochReport(
+        job=job.id,
+        attempt=job.attempt,
+        lease=job.lease,
+        epoch=epoch,
+        train_loss=train_loss,
+        val_loss=evaluation.loss,
+        accuracy=evaluation.accuracy,
+        accuracy_low=evaluation.accuracy_low,
+        accuracy_high=evaluation.accuracy_high,
+        learning_rate=rate,
+        seconds=max(0.0, time.perf_counter() - started - paused),
+        pause_seconds=paused,
+    )
+    return report, evaluation
+
+
+def _train_epoch(
+    job: Job, training: Training, data: DeviceData, epoch: int, between_steps: BetweenSteps
+) -> tuple[float, float, float]:
+    """Mean loss over the epoch's images, rate of its last step, seconds that it paused."""
+    recipe = job.settings.recipe
+    torch.manual_seed(seed_of(recipe.seed, job.candidate, epoch, "dropout"))
+    augment = Augment.of(job.settings.data, data.image_size, recipe.max_shift)
+    batch_seed = seed_of(recipe.seed, job.candidate, epoch, "batches")
+    watch = LossWatch(data.device)
+    total = torch.zeros((), device=data.device)
+    paused, rate = 0.0, training.learning_rate
+    training.model.train()
+    for images, labels in training_batches(data, recipe.batch_size, augment, batch_seed):
+        paused += between_steps()
+        rate = training.learning_rate
+        loss, norm = _backward(training, images, labels, recipe.label_smoothing)
+        watch.see(loss, norm, training.updates + 1, rate)
+        training.optimizer.step()
+        training.advance()
+        total += loss * len(labels)
+    watch.close()
+    return total.item() / len(data.splits["train"]), rate, paused
+
+
+def _backward(
+    training: Training, images: Tensor, labels: Tensor, label_smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """Loss and gradient norm of one batch, both on the device; the gradients are left clipped."""
+    training.optimizer.zero_grad(set_to_none=True)
+    loss = functional.cross_entropy(training.model(images), labels, label_smoothing=label_smoothing)
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(training.model.parameters(), CLIP_NORM, foreach=True)
+    return loss.detach(), norm
+
+
+class LossWatch:
+    """Notices a loss or gradient that is not finite within a step, without holding the device up.
+
+    On a CPU a step is judged before its weights change. On a GPU the two numbers are copied while the device works
+    on, and judged when the next step has been sent.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._is_cuda = device.type == "cuda"
+        self._pending: tuple[Tensor, torch.cuda.Event, int, float] | None = None
+
+    def see(self, loss: Tensor, norm: Tensor, step: int, rate: float) -> None:
+        """Raises CandidateError naming step, learning rate and gradient norm."""
+        if not self._is_cuda:
+            _judge(loss.item(), norm.item(), step, rate)
+            return
+        self.close()
+        numbers = torch.stack([loss, norm]).to("cpu", non_blocking=True)
+        copied = torch.cuda.Event()
+        copied.record()
+        self._pending = (numbers, copied, step, rate)
+
+    def close(self) -> None:
+        """Judges what has not been judged yet."""
+        if self._pending is not None:
+            numbers, copied, step, rate = self._pending
+            self._pending = None
+            copied.synchronize()
+            loss, norm = numbers.tolist()
+            _judge(loss, norm, step, rate)
+
+
+def _judge(loss: float, norm: float, step: int, rate: float) -> None:
+    if not (math.isfinite(loss) and math.isfinite(norm)):
+        raise CandidateError(
+            f"loss {loss:g} at step {step} is not finite (learning rate {rate:.3g}, gradient norm {norm:g})"
+        )
+
+
+def _check_fit(job: Job, data: DeviceData) -> None:
+    for name, value in (("in_chans", data.channels), ("num_classes", len(data.class_names))):
+        if job.spec.args.get(name, value) != value:
+            raise CandidateError(f"the images need {name}={value}, but the network has {job.spec.args[name]}")
+    if job.spec.image_size != data.image_size:
+        raise CandidateError(
+            f"images are {data.image_size} px, but the network is for {job.spec.image_size} px"
+        )
+
+
+def _notes(job: Job, training: Training) -> dict[str, Any]:
+    if job.settings.recipe.stochastic_depth and not training.stochastic_depth:
+        return {"stochastic_depth": f"{job.spec.model} has no drop paths; trained without"}
+    return {}
