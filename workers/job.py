@@ -118,6 +118,13 @@ class EpochReport:
     seconds: float
     pause_seconds: float = 0.0
 
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> EpochReport:
+        return cls(**json.loads(text))
+
 
 @dataclass(frozen=True)
 class Measurement:

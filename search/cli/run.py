@@ -1,0 +1,65 @@
+"""`run` and `resume`: a search from its config to its report."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from search.cli.options import Database, Set
+
+if TYPE_CHECKING:
+    from search.launch import Ended
+
+
+def run(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The search's YAML file.")],
+    overrides: Set = None,
+    db: Database = None,
+) -> int:
+    """Run a search, to its front and its report."""
+    from search import launch
+    from search.config import load
+
+    return _end(launch.start(load(config, overrides or ()), db, _say), db)
+
+
+def resume(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The search to go on with.")],
+    overrides: Set = None,
+    db: Database = None,
+) -> int:
+    """Go on with a search that was interrupted, stopped or paused; nothing is done twice."""
+    from search import launch
+
+    return _end(launch.resume(name, overrides or (), db, _say), db)
+
+
+def _end(ended: Ended, db: str | None) -> int:
+    """Prints the front, writes the report, and returns the exit code."""
+    from dashboards.report import write_report
+
+    from search.cli.look import print_front
+    from search.launch import INTERRUPTED
+    from search.states import SearchState
+    from search.store.session import open_store
+
+    if ended.state != SearchState.FINISHED:
+        typer.echo(f"search {ended.search} is {ended.state}; go on with: paretovit resume {ended.search}")
+        return INTERRUPTED
+    store = open_store(db, create=False)
+    try:
+        size = print_front(store, ended.search)
+        path = write_report(store, ended.search, ended.artifacts / "report.html")
+    finally:
+        store.close()
+    typer.echo(f"report: {path}")
+    return 0 if size else 3
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+    sys.stderr.flush()

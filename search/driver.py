@@ -1,0 +1,383 @@
+"""The only place where a search changes: what to do next, and what became of it.
+
+An engine calls `next_job`, `progress`, `finish` and `lost`. Each first writes to the database under the lease, then
+tells Optuna, then decides; nothing is remembered here that a new driver could not read back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy.orm import Session
+
+from search import gate, lease, reconcile, rungs
+from search.errors import UserError
+from search.objectives import resolve
+from search.plan import Plan
+from search.sampler import Exhausted, Known
+from search.settle import Settler
+from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, SearchState
+from search.store.models import Candidate, JobRow, Search
+from search.store.session import Store
+from search.store.write import candidates, jobs, results, searches
+from search.study import Proposal, Study
+from spaces import analysis
+from workers.job import Decision, EpochReport, Job, Kind, Outcome
+
+T = TypeVar("T")
+_BEAT_SECONDS = 3.0
+
+
+class Idle(Enum):
+    """What `next_job` says when there is no job."""
+
+    WAIT = "wait"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What decisions need of a candidate; read back from its row after every change."""
+
+    state: CandidateState
+    digest: str
+    known: Known
+    standing: rungs.Standing
+
+
+@dataclass
+class Driver:
+    """Drives one search from `start` to `close`.
+
+    device_id: the device that its measurements come from. deadline: UTC seconds.
+    drain_wanted: set to a reason (by a signal handler, which may not write), it drains at the next call.
+    on_event: told in words what happens, for a terminal.
+    """
+
+    store: Store
+    study: Study
+    search_id: int
+    name: str
+    plan: Plan
+    device_id: str
+    artifacts: Path
+    deadline: float | None = None
+    on_event: Callable[[str], None] = lambda _: None
+    lease: int = 0
+    drain_wanted: str | None = None
+    draining: bool = False
+    _seen: dict[int, _Seen] = field(default_factory=dict)
+    _baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    _since: dict[tuple[int, int], float] = field(default_factory=dict)
+    _last_beat: float = 0.0
+    _exhausted: bool = False
+
+    # -- beginning and end ------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Takes the lease, settles what an earlier driver left, and adds the baselines.
+
+        Raises UserError when another driver is alive, or when the device is not the one that was measured on.
+        """
+        owner = lease.this_process()
+        self.lease = self.store.write(lambda s: searches.take(s, self.search_id, owner))
+        lost = self._write(self._reconcile)
+        reconcile.remove_unknown_checkpoints(self.store, self.search_id, self.artifacts)
+        orphans = self.study.fail_orphans(self._write(lambda s, _: candidates.trials(s, self.search_id)))
+        if lost or orphans:
+            self._event(
+                "reconciled", f"{lost} attempt(s) of an earlier driver lost, {orphans} orphaned trial(s)"
+            )
+        self._read_back()
+        self._tell_untold()
+
+    def close(self) -> None:
+        """Gives the lease back; the search's state stays as the last decision left it."""
+        self.store.write(lambda s: searches.release(s, self.search_id, self.lease))
+
+    def drain(self, reason: str) -> None:
+        """No new job starts; those running go on to their end."""
+        if self.draining:
+            return
+        self.draining = True
+        self._write(lambda _, search: searches.set_state(search, SearchState.DRAINING, reason))
+        self._event("drain", reason)
+
+    # -- what engines call ------------------------------------------------------------------------------------
+
+    def next_job(self) -> Job | Idle:
+        """The next job, dispatched under a new attempt; WAIT while something running decides what follows;
+        FINISHED when nothing runs and nothing will."""
+        self.beat()
+        while not self.draining and not self._past_deadline():
+            job = self._write(self._dispatch)
+            if job is not None:
+                self._since[job.id, job.attempt] = time.monotonic()
+                return job
+            if not self._decide():
+                break
+        if self._write(lambda s, _: bool(jobs.running_attempts(s, self.search_id))):
+            return Idle.WAIT
+        self._end()
+        return Idle.FINISHED
+
+    def progress(self, report: EpochReport) -> Decision:
+        """Keeps an epoch's report. STOP when its attempt is stale or the deadline has passed."""
+        self.beat()
+
+        def work(session: Session, _: Search) -> bool:
+            attempt = jobs.live_attempt(session, report.job, report.attempt, report.lease)
+            if attempt is None or report.lease != self.lease:
+                return False
+            jobs.add_epoch(session, session.get_one(JobRow, report.job).candidate_id, attempt, report)
+            return True
+
+        believed = self._write(work)
+        return Decision.CONTINUE if believed and not self._past_deadline() else Decision.STOP
+
+    def finish(self, outcome: Outcome) -> bool:
+        """Keeps an outcome, once. False when it is stale and was refused."""
+
+        def work(session: Session, search: Search) -> tuple[int, list[str]] | None:
+            attempt = jobs.live_attempt(session, outcome.job, outcome.attempt, outcome.lease)
+            if attempt is None or outcome.lease != self.lease:
+                text = f"late outcome of job {outcome.job}, attempt {outcome.attempt}, refused"
+                results.add_event(session, self.search_id, "refused", text)
+                return None
+            obsolete = self._settler.settle(session, search, attempt, outcome, self._baselines)
+            return jobs.candidate_number(session, outcome.job), obsolete
+
+        self._since.pop((outcome.job, outcome.attempt), None)
+        kept = self._write(work)
+        if kept is None:
+            return False
+        number, obsolete = kept
+        for path in obsolete:
+            (self.artifacts / path).unlink(missing_ok=True)
+        self._after(number)
+        return True
+
+    def lost(self, job: int, attempt: int, reason: str, state: AttemptState = AttemptState.LOST) -> None:
+        """An attempt will never report: its worker died (LOST) or was given up (FENCED). The job is retried."""
+
+        def work(session: Session, _: Search) -> int | None:
+            row = jobs.live_attempt(session, job, attempt, self.lease)
+            if row is None:
+                return None
+            job_row = session.get_one(JobRow, job)
+            candidate = session.get_one(Candidate, job_row.candidate_id)
+            jobs.end_attempt(row, state, reason)
+            self._settler.retry(session, job_row, candidate, reason)
+            return candidate.number
+
+        self._since.pop((job, attempt), None)
+        number = self._write(work)
+        if number is not None:
+            self.on_event(f"job {job}, attempt {attempt}: {reason}")
+            self._after(number)
+
+    def overdue(self) -> list[tuple[int, int]]:
+        """(job, attempt) of the running attempts that have outlasted `limits.job_seconds`."""
+        limit = self.plan.settings.limits.job_seconds
+        now = time.monotonic()
+        return [key for key, since in self._since.items() if now - since > limit]
+
+    def beat(self) -> None:
+        """Moves the lease's counter and does what was requested, at most every few seconds."""
+        if self.drain_wanted is not None:
+            self.drain(self.drain_wanted)
+        now = time.monotonic()
+        if now - self._last_beat < _BEAT_SECONDS:
+            return
+        self._last_beat = now
+
+        def work(session: Session, search: Search) -> list[str]:
+            search.beat += 1
+            search.beat_time = time.time()
+            return searches.take_requests(session, self.search_id)
+
+        for kind in self._write(work):
+            if kind in ("stop", "pause"):
+                self.drain(f"{kind} requested")
+
+    # -- deciding ---------------------------------------------------------------------------------------------
+
+    def _decide(self) -> bool:
+        """Adds one thing to do. False when nothing can be decided before something running ends."""
+        if self._unresolved():
+            return False
+        closing = self._exhausted or len(self._seen) >= self.plan.config.search.max_candidates
+        standings = [seen.standing for seen in self._seen.values()]
+        maximise = [objective.direction == "max" for objective in self.plan.objectives]
+        promotion = rungs.next_promotion(standings, len(self.plan.rungs), maximise, closing=closing)
+        if promotion is not None:
+            self._promote(*promotion)
+            return True
+        return not closing and self._propose()
+
+    def _unresolved(self) -> bool:
+        """Whether a relative limit still waits for its baseline's figure."""
+        needed = {constraint.baseline for constraint in self.plan.constraints if constraint.baseline}
+        return not needed <= self._baselines.keys()
+
+    def _promote(self, number: int, rung: int) -> None:
+        def work(session: Session, _: Search) -> None:
+            row = candidates.by_number(session, self.search_id, number)
+            candidates.set_state(row, CandidateState.TRAINING)
+            jobs.add(session, row, Kind.TRAIN, rung=rung, epochs=(row.epoch + 1, self.plan.rungs[rung]))
+
+        self._write(work)
+        self._after(number)
+
+    def _propose(self) -> bool:
+        number = max(self._seen, default=0) + 1
+        taken = {seen.digest for seen in self._seen.values()}
+        known = [seen.known for seen in self._seen.values()]
+        try:
+            proposal = self.study.ask(number, known, taken)
+        except Exhausted:
+            self._exhausted = True
+            self._event(
+                "exhausted", f"the space holds nothing beyond the {len(self._seen)} architectures tried"
+            )
+            return True
+        self._write(lambda s, _: self._add_candidate(s, number, proposal))
+        self._after(number)
+        return True
+
+    def _add_candidate(self, session: Session, number: int, proposal: Proposal) -> None:
+        row = candidates.add(
+            session,
+            self.search_id,
+            number,
+            str(proposal.point["family"]),
+            proposal.spec,
+            point=proposal.point,
+            analysis=asdict(analysis.analyse(proposal.spec)),
+            trial=proposal.trial,
+        )
+        self._settler.measure(session, row, self._baselines)
+
+    def _dispatch(self, session: Session, _: Search) -> Job | None:
+        row = jobs.pending(session, self.search_id)
+        if row is None:
+            return None
+        candidate = session.get_one(Candidate, row.candidate_id)
+        if row.kind == Kind.TRAIN and candidate.state == CandidateState.MEASURED:
+            candidates.set_state(candidate, CandidateState.TRAINING)
+        attempt = jobs.open_attempt(session, row, self.lease)
+        return Job(
+            id=row.id,
+            attempt=attempt.number,
+            lease=self.lease,
+            kind=Kind(row.kind),
+            search=self.name,
+            candidate=candidate.number,
+            spec=candidates.spec_of(candidate),
+            settings=self.plan.settings,
+            artifacts=str(self.artifacts),
+            first_epoch=row.first_epoch,
+            last_epoch=row.last_epoch,
+            checkpoint=results.latest_checkpoint(session, candidate) if row.first_epoch > 1 else None,
+        )
+
+    def _end(self) -> None:
+        """Nothing runs and nothing will: settles the states, and tells Optuna what that ended."""
+        late = self._past_deadline()
+
+        def work(session: Session, search: Search) -> None:
+            if self.draining and not late:
+                searches.set_state(search, SearchState.PAUSED, search.reason)
+                return
+            why = "the deadline has passed" if late else "earned no further rung"
+            jobs.cancel_pending(session, self.search_id, why)
+            for row in candidates.open_ones(session, self.search_id):
+                candidates.set_state(row, CandidateState.STOPPED, why)
+            searches.set_state(search, SearchState.FINISHED, why if late else None)
+            results.add_event(session, self.search_id, "end", why if late else "every candidate has ended")
+
+        self._write(work)
+        self._read_back()
+        self._tell_untold()
+
+    def _past_deadline(self) -> bool:
+        return self.deadline is not None and time.time() >= self.deadline
+
+    # -- the database, Optuna, memory -------------------------------------------------------------------------
+
+    @property
+    def _settler(self) -> Settler:
+        return Settler(self.plan, self.search_id, self.lease, self.device_id)
+
+    def _reconcile(self, session: Session, search: Search) -> int:
+        lost = reconcile.settle_leftovers(session, search, self.device_id)
+        there = {row.name for row in candidates.baselines(session, self.search_id)}
+        for position, (name, spec) in enumerate(self.plan.baselines.items(), start=1):
+            if name not in there:
+                row = candidates.add(
+                    session, self.search_id, -position, "baseline", spec, point={}, analysis={}, name=name
+                )
+                self._settler.measure(session, row, self._baselines)
+        searches.set_state(search, SearchState.RUNNING)
+        return lost
+
+    def _after(self, number: int) -> None:
+        """After a commit that concerned a candidate: look at it again, and tell Optuna if it has ended."""
+        row = self._write(lambda s, _: candidates.by_number(s, self.search_id, number))
+        self._look_at(row)
+        if number > 0 and self._seen[number].state in TERMINAL_CANDIDATE:
+            self._tell(row)
+
+    def _read_back(self) -> None:
+        for row in self._write(lambda s, _: candidates.all_of(s, self.search_id)):
+            self._look_at(row)
+
+    def _look_at(self, row: Candidate) -> None:
+        if row.number < 0:
+            self._look_at_baseline(row)
+            return
+        scores = {
+            int(rung): [float((row.measured | values)[q.name]) for q in self.plan.objectives]
+            for rung, values in row.by_rung.items()
+        }
+        state = CandidateState(row.state)
+        self._seen[row.number] = _Seen(
+            state=state,
+            digest=row.digest,
+            known=Known(row.number, row.point, scores),
+            standing=rungs.standing(row.number, state, row.rung, scores),
+        )
+
+    def _look_at_baseline(self, row: Candidate) -> None:
+        assert row.name is not None
+        if row.state == CandidateState.FAILED and row.name in {c.baseline for c in self.plan.constraints}:
+            raise UserError(f"baseline {row.name!r} failed, and a constraint refers to it: {row.reason}")
+        if row.state != CandidateState.PROPOSED:
+            self._baselines[row.name] = dict(row.measured)
+
+    def _tell_untold(self) -> None:
+        for row in self._write(lambda s, _: candidates.untold(s, self.search_id)):
+            self._tell(row)
+
+    def _tell(self, row: Candidate) -> None:
+        """Tells Optuna how a candidate ended, then notes that it was told."""
+        assert row.trial is not None
+        values = None
+        if row.state == CandidateState.FINISHED:
+            values = [float(row.measured[objective.name]) for objective in self.plan.objectives]
+        limits = [] if self._unresolved() else resolve(self.plan.constraints, self._baselines)
+        self.study.tell(row.trial, CandidateState(row.state), values, gate.violations(limits, row.measured))
+        self._write(lambda s, _: candidates.mark_told(s, self.search_id, row.number))
+
+    def _event(self, kind: str, text: str) -> None:
+        self._write(lambda s, _: results.add_event(s, self.search_id, kind, text))
+        self.on_event(text)
+
+    def _write(self, work: Callable[[Session, Search], T]) -> T:
+        """One transaction under the lease. Raises LeaseLost when the search was taken over."""
+        return self.store.write(lambda s: work(s, searches.fence(s, self.search_id, self.lease)))

@@ -1,0 +1,83 @@
+"""Scratch folders and processes of Ray: one folder a driver, so that the next can clear what a killed one left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import psutil
+
+from search.errors import UserError
+
+_WAIT_SECONDS = 5.0
+
+
+def make_scratch() -> Path:
+    """A folder of this process: /tmp/paretovit-UID/PID-START. Short, because Ray puts sockets below it."""
+    folder = _mine()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def clear_mine() -> None:
+    """Ends what this process has started for its scratch folder, and deletes it."""
+    end_processes_of(_mine())
+    shutil.rmtree(_mine(), ignore_errors=True)
+
+
+def clear() -> int:
+    """Ends the processes and deletes the folders of drivers that are gone; returns how many folders."""
+    gone = [folder for folder in _root().iterdir() if not _owner_runs(folder)]
+    for folder in gone:
+        end_processes_of(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(gone)
+
+
+def end_processes_of(folder: Path) -> None:
+    """Ends the processes that Ray started for a scratch folder: those that name it, and their children."""
+    mine = os.getpid()
+    found = [process for process in _naming(folder) if process.pid != mine]
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [child for child in process.children(recursive=True) if child not in found]
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(found, timeout=_WAIT_SECONDS)
+
+
+def _mine() -> Path:
+    process = psutil.Process()
+    return _root() / f"{process.pid}-{int(process.create_time())}"
+
+
+def _naming(folder: Path) -> list[psutil.Process]:
+    named = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if any(str(folder) in part for part in process.cmdline()):
+                named.append(process)
+    return named
+
+
+def _owner_runs(folder: Path) -> bool:
+    pid, _, started = folder.name.partition("-")
+    if not (pid.isdecimal() and started.isdecimal()):
+        return False
+    try:
+        return int(psutil.Process(int(pid)).create_time()) == int(started)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _root() -> Path:
+    root = Path("/tmp") / f"paretovit-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    status = root.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise UserError(f"{root}: belongs to somebody else; remove it, or ask them to")
+    return root

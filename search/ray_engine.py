@@ -1,0 +1,194 @@
+"""Runs a driver's jobs on Ray Tune: one Tune trial is one job. All that touches Ray is here and in `trainable.py`.
+
+A Tuner ends after `JOBS_A_TUNER` jobs and the next goes on, because a Tuner's memory grows with its trials. Tune
+never retries (`max_failures` 0): the driver does, under a new attempt.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from search import leftovers
+from search.driver import Driver, Idle
+from search.states import AttemptState
+from workers.job import Decision, EpochReport, Job, Outcome
+
+JOBS_A_TUNER = 2000
+_SETTINGS = {
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
+    "TUNE_GLOBAL_CHECKPOINT_S": "3600",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+}
+
+
+@dataclass
+class _Running:
+    """A dispatched job, by Tune's trial. pid and host become known with the first report."""
+
+    job: Job
+    stop_file: Path
+    pid: int | None = None
+    host: str | None = None
+
+
+def run(driver: Driver, num_workers: int) -> None:
+    """Returns when the driver has nothing left to do.
+
+    num_workers: jobs at a time. Starts Ray on this machine, unless RAY_ADDRESS names a cluster.
+    """
+    with _ray(num_workers) as scratch:
+        while not _run_tuner(driver, num_workers, scratch):
+            pass
+
+
+@contextmanager
+def _ray(num_workers: int) -> Iterator[Path]:
+    """Ray up, with a scratch folder of this process; both gone afterwards."""
+    os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
+    leftovers.clear()
+    scratch = leftovers.make_scratch()
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    import ray
+
+    address = os.environ.get("RAY_ADDRESS")
+    common: dict[str, Any] = {
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+        "configure_logging": True,
+    }
+    try:
+        if address:
+            ray.init(address=address, **common)
+        else:
+            ray.init(num_cpus=num_workers, include_dashboard=False, _temp_dir=str(scratch / "ray"), **common)
+        signal.signal(signal.SIGTERM, on_sigterm)  # ray.init replaces it
+        yield scratch
+    finally:
+        ray.shutdown()
+        leftovers.clear_mine()
+
+
+def _run_tuner(driver: Driver, num_workers: int, scratch: Path) -> bool:
+    """One Tuner's worth of jobs. True when the driver has finished."""
+    from ray import tune
+    from ray.tune import Callback, RunConfig, TuneConfig
+    from ray.tune.search import Searcher
+
+    from search.trainable import run_job
+
+    jobs = _Jobs(driver, scratch)
+
+    class DriverSearcher(Searcher):
+        """Asks the driver for every trial and tells it how each ends."""
+
+        def suggest(self, trial_id: str) -> Any:
+            if jobs.num_started >= JOBS_A_TUNER:
+                return Searcher.FINISHED
+            config = jobs.start(trial_id)
+            if config is None:
+                return Searcher.FINISHED if jobs.finished else None
+            return config
+
+        def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+            jobs.report(trial_id, result)
+
+        def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
+            jobs.end(trial_id)
+
+        def save(self, checkpoint_path: str) -> None:
+            """Nothing: the database is the truth, and a resumed search builds a new Tuner."""
+
+        def restore(self, checkpoint_path: str) -> None:
+            """Nothing, as `save`."""
+
+    class Clock(Callback):
+        """Called in every round of Tune's loop."""
+
+        def on_step_begin(self, iteration: int, trials: Any, **info: Any) -> None:
+            jobs.tick()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tune.Tuner(
+            tune.with_resources(run_job, {"cpu": 1}),
+            tune_config=TuneConfig(
+                search_alg=DriverSearcher(),
+                num_samples=-1,
+                max_concurrent_trials=num_workers,
+                reuse_actors=True,
+                trial_name_creator=lambda trial: trial.trial_id,
+                trial_dirname_creator=lambda trial: trial.trial_id,
+            ),
+            run_config=RunConfig(
+                name=f"tuner-{os.getpid()}",
+                storage_path=str(scratch / "tune"),
+                callbacks=[Clock()],
+                verbose=0,
+            ),
+        ).fit()
+    return jobs.finished
+
+
+class _Jobs:
+    """The driver's jobs by Tune's trial ids."""
+
+    def __init__(self, driver: Driver, scratch: Path) -> None:
+        self._driver = driver
+        self._stops = scratch / "stop"
+        self._stops.mkdir(exist_ok=True)
+        self._running: dict[str, _Running] = {}
+        self.num_started = 0
+        self.finished = False
+
+    def start(self, trial: str) -> dict[str, Any] | None:
+        job = self._driver.next_job()
+        if isinstance(job, Idle):
+            self.finished = job is Idle.FINISHED
+            return None
+        self.num_started += 1
+        stop_file = self._stops / f"{job.id}-{job.attempt}"
+        self._running[trial] = _Running(job, stop_file)
+        return {"job": job.to_json(), "stop_file": str(stop_file)}
+
+    def report(self, trial: str, result: dict[str, Any]) -> None:
+        running = self._running.get(trial)
+        if running is None:
+            return
+        running.pid, running.host = result.get("pid"), result.get("hostname")
+        if "report" in result:
+            decision = self._driver.progress(EpochReport.from_json(result["report"]))
+            if decision is Decision.STOP:
+                running.stop_file.touch()
+        if "outcome" in result:
+            self._running.pop(trial).stop_file.unlink(missing_ok=True)
+            self._driver.finish(Outcome.from_json(result["outcome"]))
+
+    def end(self, trial: str) -> None:
+        """A trial that ends before its outcome has come has lost its worker."""
+        running = self._running.pop(trial, None)
+        if running is not None:
+            self._driver.lost(running.job.id, running.job.attempt, "its worker died")
+
+    def tick(self) -> None:
+        self._driver.beat()
+        overdue = set(self._driver.overdue())
+        for running in self._running.values():
+            key = (running.job.id, running.job.attempt)
+            if key in overdue:
+                limit = running.job.settings.limits.job_seconds
+                self._driver.lost(*key, f"took over {limit:g} s", AttemptState.FENCED)
+                if running.pid is not None and running.host == socket.gethostname():
+                    os.kill(running.pid, signal.SIGKILL)

@@ -1,0 +1,43 @@
+"""What a new driver finds and settles before it decides anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from search.errors import UserError
+from search.states import AttemptState, JobState
+from search.store.models import JobRow, Search
+from search.store.session import Store
+from search.store.write import jobs, results
+
+
+def settle_leftovers(session: Session, search: Search, device_id: str) -> int:
+    """Ends the attempts that an earlier driver left running and puts their jobs back; returns how many.
+
+    They do not count as tries of the job. Raises UserError when the search was measured on another device.
+    """
+    if search.device_id is None:
+        search.device_id = device_id
+    elif search.device_id != device_id:
+        raise UserError(
+            f"search {search.name!r} was measured on {search.device_id}, and this device is {device_id}: "
+            "one front holds one device; resume it there, or start another search here"
+        )
+    left = jobs.running_attempts(session, search.id)
+    for attempt in left:
+        jobs.end_attempt(attempt, AttemptState.LOST, "its driver ended")
+        session.get_one(JobRow, attempt.job_id).state = JobState.PENDING
+    return len(left)
+
+
+def remove_unknown_checkpoints(store: Store, search_id: int, artifacts: Path) -> None:
+    """Deletes checkpoint files of attempts that never reported."""
+    folder = artifacts / "checkpoints"
+    if not folder.is_dir():
+        return
+    known = store.write(lambda session: results.checkpoint_paths(session, search_id))
+    for path in folder.rglob("*"):
+        if path.is_file() and path.relative_to(artifacts).as_posix() not in known:
+            path.unlink(missing_ok=True)

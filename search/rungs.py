@@ -1,0 +1,145 @@
+"""Which candidate trains on: asynchronous successive halving with several objectives.
+
+A rung is a budget in cumulative epochs. Promotion follows Li et al., "A System for Massively Parallel
+Hyperparameter Tuning" (MLSys 2020), with candidates ordered by non-dominated rank and, within a rank, farthest
+first, as in Schmucker et al., "Multi-objective Asynchronous Successive Halving" (2021). Pure: no effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from search import pareto
+from search.states import TERMINAL_CANDIDATE, CandidateState
+
+REDUCTION = 3
+_MAX_AUTO_RUNGS = 3
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a candidate stands.
+
+    reached: index of the highest rung it has been promoted to (0 at first). waiting: it may be promoted now.
+    coming: it is on its way to the score of that rung. Neither: it has ended.
+    scores: rung index -> objective values, for the rungs it has completed.
+    """
+
+    number: int
+    reached: int
+    waiting: bool
+    coming: bool
+    scores: Mapping[int, Sequence[float]]
+
+
+def standing(
+    number: int, state: CandidateState, rung: int | None, scores: Mapping[int, Sequence[float]]
+) -> Standing:
+    """Where a candidate in `state` stands that has completed `rung` (None: none yet)."""
+    completed = -1 if rung is None else rung
+    at_rest = state in (CandidateState.WAITING, CandidateState.FINISHED, CandidateState.STOPPED)
+    return Standing(
+        number=number,
+        reached=max(completed, 0) if at_rest else completed + 1,
+        waiting=state == CandidateState.WAITING,
+        coming=state != CandidateState.WAITING and state not in TERMINAL_CANDIDATE,
+        scores=scores,
+    )
+
+
+def resolve(rungs: str | Sequence[int], epochs: int, sampler: str) -> tuple[int, ...]:
+    """Cumulative epochs of each rung, the last equal to `epochs`.
+
+    `auto` divides by 3 up to twice for sampler `auto`, and is `none` for Optuna's own samplers, which learn from
+    complete trainings only.
+    """
+    if not isinstance(rungs, str):
+        return tuple(rungs)
+    if rungs == "none" or sampler != "auto":
+        return (epochs,)
+    budgets = [epochs]
+    while len(budgets) < _MAX_AUTO_RUNGS and budgets[-1] // REDUCTION >= 1:
+        budgets.append(budgets[-1] // REDUCTION)
+    return tuple(reversed(budgets))
+
+
+def next_promotion(
+    standings: Collection[Standing], num_rungs: int, maximise: Sequence[bool], *, closing: bool
+) -> tuple[int, int] | None:
+    """(candidate, rung index to train to), or None when nobody has earned it yet.
+
+    Of those that completed a rung, the best third goes on, rounded down while more may come. Once the search is
+    `closing` (no new candidate will come), rungs are settled from the lowest up, when nobody is on the way to
+    them: the third is rounded up, and is never fewer than one more than there are objectives, so that even a small
+    search ends in a front.
+    """
+    for rung in reversed(range(num_rungs - 1)):
+        completed = [s for s in standings if rung in s.scores]
+        number = _best_of(completed, rung, len(completed) // REDUCTION, maximise)
+        if number is not None:
+            return number, rung + 1
+    if not closing:
+        return None
+    for rung in range(num_rungs - 1):
+        if any(s.coming and s.reached <= rung for s in standings):
+            return None
+        completed = [s for s in standings if rung in s.scores]
+        quota = max(-(-len(completed) // REDUCTION), min(len(completed), len(maximise) + 1))
+        number = _best_of(completed, rung, quota, maximise)
+        if number is not None:
+            return number, rung + 1
+    return None
+
+
+def _best_of(completed: Sequence[Standing], rung: int, quota: int, maximise: Sequence[bool]) -> int | None:
+    """The best candidate among the first `quota` that still waits at `rung`; None when there is none."""
+    if sum(s.reached > rung for s in completed) >= quota:
+        return None
+    waiting = {s.number for s in completed if s.waiting and s.reached == rung}
+    ranking = order({s.number: s.scores[rung] for s in completed}, maximise)[:quota]
+    return next((number for number in ranking if number in waiting), None)
+
+
+def order(values: Mapping[int, Sequence[float]], maximise: Sequence[bool]) -> list[int]:
+    """Candidate numbers, best first: by non-dominated rank, then farthest from those already chosen."""
+    numbers = sorted(values)
+    if not numbers:
+        return []
+    ranks = pareto.ranks([values[n] for n in numbers], maximise)
+    unit = _unit_scaled([values[n] for n in numbers])
+    ordered: list[int] = []
+    for rank in sorted(set(ranks)):
+        tied = [i for i, r in enumerate(ranks) if r == rank]
+        ordered += _farthest_first(tied, unit, maximise)
+    return [numbers[i] for i in ordered]
+
+
+def _unit_scaled(rows: Sequence[Sequence[float]]) -> list[list[float]]:
+    columns = list(zip(*rows, strict=True))
+    scaled = []
+    for column in columns:
+        low, high = min(column), max(column)
+        scaled.append([0.0 if high == low else (value - low) / (high - low) for value in column])
+    return [list(row) for row in zip(*scaled, strict=True)]
+
+
+def _farthest_first(tied: list[int], unit: Sequence[Sequence[float]], maximise: Sequence[bool]) -> list[int]:
+    """Starts at the best value of the first objective; ties fall to the lower candidate number."""
+    if not tied:
+        return []
+    sign = 1 if maximise[0] else -1
+    chosen = [max(tied, key=lambda i: (sign * unit[i][0], -i))]
+    left = [i for i in tied if i != chosen[0]]
+    distance = {i: _squared(unit[i], unit[chosen[0]]) for i in left}
+    while left:
+        best = max(left, key=lambda i: (distance[i], -i))
+        chosen.append(best)
+        left.remove(best)
+        for i in left:
+            distance[i] = min(distance[i], _squared(unit[i], unit[best]))
+    return chosen
+
+
+def _squared(a: Sequence[float], b: Sequence[float]) -> float:
+    return sum((x - y) ** 2 for x, y in zip(a, b, strict=True))

@@ -1,0 +1,168 @@
+"""What an outcome means for a candidate and its jobs. Called by the driver, inside its transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from search import gate
+from search.objectives import resolve
+from search.plan import Plan
+from search.states import AttemptState, CandidateState, JobState
+from search.store.models import Attempt, Candidate, JobRow, Search
+from search.store.write import candidates, jobs, results
+from workers.job import Kind, Outcome, Status
+
+Baselines = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Settler:
+    """Rows of one search, written under one lease. device_id: the one that measurements must come from."""
+
+    plan: Plan
+    search_id: int
+    lease: int
+    device_id: str
+
+    def measure(self, session: Session, row: Candidate, baselines: Baselines) -> None:
+        """Takes a figure measured before under the same conditions, or adds a job that measures."""
+        source = results.cached_measurement(
+            session, row.digest, device_id=self.device_id, **self.plan.measurement_key
+        )
+        if source is None:
+            jobs.add(session, row, Kind.MEASURE)
+            return
+        measurement = results.as_measurement(source)
+        results.add_measurement(session, row, measurement, None, source)
+        self._measured(session, row, gate.measured_values(measurement), baselines)
+
+    def settle(
+        self,
+        session: Session,
+        search: Search,
+        attempt: Attempt,
+        outcome: Outcome,
+        baselines: Baselines,
+    ) -> list[str]:
+        """Writes what an outcome means; returns the checkpoint paths that nothing needs any more."""
+        job = session.get_one(JobRow, attempt.job_id)
+        candidate = session.get_one(Candidate, job.candidate_id)
+        attempt.host, attempt.pid = outcome.host, outcome.pid
+        attempt.device_id, attempt.seconds = outcome.device_id, outcome.seconds
+        for report in outcome.epochs:
+            jobs.add_epoch(session, candidate.id, attempt, report)
+        trouble = self._trouble(search, outcome)
+        if trouble is not None:
+            jobs.end_attempt(attempt, AttemptState.FAILED, trouble, outcome.detail)
+            self.retry(session, job, candidate, trouble)
+            return []
+        if outcome.status == Status.FAILED:
+            reason = outcome.reason or "failed"
+            jobs.end_attempt(attempt, AttemptState.FAILED, reason, outcome.detail)
+            self._fail(session, job, candidate, reason)
+            return []
+        jobs.end_attempt(attempt, AttemptState.DONE)
+        obsolete = self._keep_checkpoint(session, candidate, attempt, outcome)
+        if outcome.status == Status.STOPPED:
+            job.first_epoch, job.state = outcome.epoch + 1, JobState.PENDING
+            candidate.epoch = outcome.epoch
+        elif job.kind == Kind.MEASURE:
+            jobs.end_job(job, JobState.DONE)
+            self._keep_measurement(session, candidate, attempt, outcome, baselines)
+        else:
+            jobs.end_job(job, JobState.DONE)
+            self._keep_training(session, job, candidate, attempt, outcome)
+        return obsolete
+
+    def retry(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
+        """Back to pending; failed when this driver has tried often enough."""
+        session.flush()
+        tries = jobs.count_attempts(session, job.id, self.lease)
+        if tries >= self.plan.settings.limits.max_attempts:
+            self._fail(session, job, candidate, f"{job.kind} failed {tries} times, at last: {reason}")
+            return
+        job.state = JobState.PENDING
+        text = f"{job.kind} job {job.id} will be tried again: {reason}"
+        results.add_event(session, self.search_id, "retry", text, candidate.number)
+
+    def _trouble(self, search: Search, outcome: Outcome) -> str | None:
+        """What is wrong with the device or node rather than with the candidate."""
+        if outcome.status == Status.ERROR:
+            return outcome.reason or "device error"
+        if outcome.data_digest is not None and outcome.data_digest != search.data["digest"]:
+            return f"{outcome.host} reads other images than the search (digest {outcome.data_digest})"
+        if outcome.measurement is not None and outcome.measurement.device_id != self.device_id:
+            return f"measured on {outcome.measurement.device_id}, not on the search's device {self.device_id}"
+        return None
+
+    def _fail(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
+        jobs.end_job(job, JobState.FAILED, reason)
+        candidates.set_state(candidate, CandidateState.FAILED, reason)
+        results.add_event(session, self.search_id, "failed", reason, candidate.number)
+
+    def _keep_checkpoint(
+        self, session: Session, candidate: Candidate, attempt: Attempt, outcome: Outcome
+    ) -> list[str]:
+        if outcome.checkpoint is None:
+            return []
+        results.add_checkpoint(session, candidate, attempt, outcome.checkpoint)
+        session.flush()
+        return results.forget_older_checkpoints(session, candidate, outcome.checkpoint)
+
+    def _keep_measurement(
+        self,
+        session: Session,
+        candidate: Candidate,
+        attempt: Attempt,
+        outcome: Outcome,
+        baselines: Baselines,
+    ) -> None:
+        assert outcome.measurement is not None
+        results.add_measurement(session, candidate, outcome.measurement, attempt)
+        if "params" in outcome.notes:
+            candidates.learn(candidate, {"params": float(outcome.notes["params"])}, {})
+        self._measured(session, candidate, gate.measured_values(outcome.measurement), baselines)
+
+    def _measured(
+        self,
+        session: Session,
+        row: Candidate,
+        measured: tuple[dict[str, float], dict[str, gate.Interval]],
+        baselines: Baselines,
+    ) -> None:
+        """Keeps the figures and passes the gate: rejected, or on to its first training."""
+        candidates.learn(row, *measured)
+        last = len(self.plan.rungs) - 1
+        if row.number < 0:
+            candidates.set_state(row, CandidateState.MEASURED)
+            jobs.add(session, row, Kind.TRAIN, rung=last, epochs=(1, self.plan.rungs[last]))
+            return
+        reason = gate.rejection(resolve(self.plan.constraints, baselines), row.measured)
+        if reason is not None:
+            candidates.set_state(row, CandidateState.REJECTED, reason)
+            results.add_event(session, self.search_id, "rejected", reason, row.number)
+            return
+        candidates.set_state(row, CandidateState.MEASURED)
+        jobs.add(session, row, Kind.TRAIN, rung=0, epochs=(1, self.plan.rungs[0]))
+
+    def _keep_training(
+        self, session: Session, job: JobRow, candidate: Candidate, attempt: Attempt, outcome: Outcome
+    ) -> None:
+        evaluation = outcome.evaluation
+        assert evaluation is not None
+        assert job.rung is not None
+        results.add_evaluation(session, candidate, attempt, evaluation)
+        interval = (evaluation.accuracy_low, evaluation.accuracy_high)
+        candidates.learn(candidate, {"accuracy": evaluation.accuracy}, {"accuracy": interval})
+        scores = {"accuracy": evaluation.accuracy}
+        candidate.by_rung = dict(candidate.by_rung) | {str(job.rung): scores}
+        candidate.rung, candidate.epoch = job.rung, outcome.epoch
+        if job.rung < len(self.plan.rungs) - 1:
+            candidates.set_state(candidate, CandidateState.WAITING)
+            return
+        candidates.set_state(candidate, CandidateState.FINISHED)
+        text = f"accuracy {evaluation.accuracy:.4f} on {evaluation.num_images} {evaluation.split} images"
+        results.add_event(session, self.search_id, "finished", text, candidate.number)

@@ -1,0 +1,137 @@
+"""Writes to jobs and attempts. (job, attempt, lease) must fit, or a report is refused."""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from search.states import AttemptState, JobState
+from search.store.models import Attempt, Candidate, Epoch, JobRow
+from workers.job import EpochReport, Kind
+
+
+def add(
+    session: Session,
+    candidate: Candidate,
+    kind: Kind,
+    *,
+    rung: int | None = None,
+    epochs: tuple[int, int] = (0, 0),
+) -> JobRow:
+    """Adds a pending job. epochs: first and last, both included, for a train job."""
+    row = JobRow(
+        search_id=candidate.search_id,
+        candidate_id=candidate.id,
+        kind=kind,
+        rung=rung,
+        first_epoch=epochs[0],
+        last_epoch=epochs[1],
+        state=JobState.PENDING,
+        created=time.time(),
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def open_attempt(session: Session, job: JobRow, lease: int) -> Attempt:
+    """Starts the next attempt at a pending job."""
+    assert job.state == JobState.PENDING, f"job {job.id} is {job.state}"
+    number = len(session.scalars(select(Attempt.id).where(Attempt.job_id == job.id)).all()) + 1
+    job.state = JobState.RUNNING
+    row = Attempt(job_id=job.id, number=number, lease=lease, state=AttemptState.RUNNING, started=time.time())
+    session.add(row)
+    session.flush()
+    return row
+
+
+def live_attempt(session: Session, job: int, attempt: int, lease: int) -> Attempt | None:
+    """The attempt that a report names, if it is still running under this lease; None for a stale report."""
+    return session.scalars(
+        select(Attempt).where(
+            Attempt.job_id == job,
+            Attempt.number == attempt,
+            Attempt.lease == lease,
+            Attempt.state == AttemptState.RUNNING,
+        )
+    ).one_or_none()
+
+
+def running_attempts(session: Session, search_id: int) -> list[Attempt]:
+    return list(
+        session.scalars(
+            select(Attempt)
+            .join(JobRow, JobRow.id == Attempt.job_id)
+            .where(JobRow.search_id == search_id, Attempt.state == AttemptState.RUNNING)
+            .order_by(Attempt.id)
+        )
+    )
+
+
+def pending(session: Session, search_id: int) -> JobRow | None:
+    """The oldest pending job."""
+    return session.scalars(
+        select(JobRow)
+        .where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING)
+        .order_by(JobRow.id)
+        .limit(1)
+    ).one_or_none()
+
+
+def count_attempts(session: Session, job: int, lease: int) -> int:
+    """Tries at a job under one lease."""
+    query = select(func.count()).select_from(Attempt).where(Attempt.job_id == job, Attempt.lease == lease)
+    return session.scalar(query) or 0
+
+
+def candidate_number(session: Session, job: int) -> int:
+    """The number of the candidate that a job works on."""
+    query = select(Candidate.number).join(JobRow, JobRow.candidate_id == Candidate.id).where(JobRow.id == job)
+    return session.scalars(query).one()
+
+
+def cancel_pending(session: Session, search_id: int, reason: str) -> None:
+    """Cancels the jobs that nobody has started."""
+    rows = session.scalars(
+        select(JobRow).where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING)
+    )
+    for row in rows.all():
+        end_job(row, JobState.CANCELLED, reason)
+
+
+def end_attempt(
+    attempt: Attempt, state: AttemptState, reason: str | None = None, detail: str | None = None
+) -> None:
+    attempt.state, attempt.reason, attempt.detail = state, reason, detail
+    attempt.ended = time.time()
+
+
+def end_job(job: JobRow, state: JobState, reason: str | None = None) -> None:
+    job.state, job.reason, job.ended = state, reason, time.time()
+
+
+def add_epoch(session: Session, candidate_id: int, attempt: Attempt, report: EpochReport) -> None:
+    """Keeps an epoch's report; the same epoch of the same attempt only once."""
+    known = session.scalar(
+        select(Epoch.id).where(Epoch.attempt_id == attempt.id, Epoch.epoch == report.epoch)
+    )
+    if known is not None:
+        return
+    session.add(
+        Epoch(
+            candidate_id=candidate_id,
+            attempt_id=attempt.id,
+            epoch=report.epoch,
+            train_loss=report.train_loss,
+            val_loss=report.val_loss,
+            accuracy=report.accuracy,
+            accuracy_low=report.accuracy_low,
+            accuracy_high=report.accuracy_high,
+            learning_rate=report.learning_rate,
+            seconds=report.seconds,
+            pause_seconds=report.pause_seconds,
+            time=time.time(),
+        )
+    )

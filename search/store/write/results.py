@@ -1,0 +1,145 @@
+"""Writes of what jobs found: measurements, evaluations, artifacts; and of events."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from search.store.models import Artifact, Attempt, Candidate, EvaluationRow, Event, MeasurementRow
+from workers.job import CheckpointRef, Evaluation, Measurement
+
+
+def add_measurement(
+    session: Session,
+    candidate: Candidate,
+    measurement: Measurement,
+    attempt: Attempt | None,
+    source: MeasurementRow | None = None,
+) -> MeasurementRow:
+    """Keeps a measurement; `source` is the earlier row that a cached one repeats, whose time it keeps."""
+    row = MeasurementRow(
+        search_id=candidate.search_id,
+        candidate_id=candidate.id,
+        attempt_id=attempt.id if attempt else None,
+        source_id=source.id if source else None,
+        digest=candidate.digest,
+        protocol=measurement.protocol,
+        device_id=measurement.device_id,
+        threads=measurement.threads,
+        runtime=measurement.runtime,
+        precision=measurement.precision,
+        batch_size=measurement.batch_size,
+        figures=asdict(measurement) | {"flags": list(measurement.flags)},
+        time=source.time if source else time.time(),
+    )
+    session.add(row)
+    return row
+
+
+def cached_measurement(
+    session: Session,
+    digest: str,
+    *,
+    device_id: str,
+    threads: int,
+    runtime: str,
+    precision: str,
+    batch_size: int,
+    protocol: str,
+) -> MeasurementRow | None:
+    """The newest unflagged measurement of the same thing under the same conditions, of any search here."""
+    rows = session.scalars(
+        select(MeasurementRow)
+        .where(
+            MeasurementRow.digest == digest,
+            MeasurementRow.device_id == device_id,
+            MeasurementRow.threads == threads,
+            MeasurementRow.runtime == runtime,
+            MeasurementRow.precision == precision,
+            MeasurementRow.batch_size == batch_size,
+            MeasurementRow.protocol == protocol,
+            MeasurementRow.source_id.is_(None),
+        )
+        .order_by(MeasurementRow.id.desc())
+    )
+    return next((row for row in rows if not row.figures.get("flags")), None)
+
+
+def as_measurement(row: MeasurementRow) -> Measurement:
+    figures: dict[str, Any] = dict(row.figures)
+    figures["flags"] = tuple(figures["flags"])
+    return Measurement(**figures)
+
+
+def add_evaluation(session: Session, candidate: Candidate, attempt: Attempt, evaluation: Evaluation) -> None:
+    session.add(
+        EvaluationRow(
+            candidate_id=candidate.id,
+            attempt_id=attempt.id,
+            split=evaluation.split,
+            epoch=evaluation.epoch,
+            figures=asdict(evaluation)
+            | {"class_names": list(evaluation.class_names), "recall": list(evaluation.recall)},
+            time=time.time(),
+        )
+    )
+
+
+def add_checkpoint(
+    session: Session, candidate: Candidate, attempt: Attempt, checkpoint: CheckpointRef
+) -> None:
+    session.add(
+        Artifact(
+            search_id=candidate.search_id,
+            candidate_id=candidate.id,
+            attempt_id=attempt.id,
+            kind="checkpoint",
+            path=checkpoint.path,
+            epoch=checkpoint.epoch,
+            sha256=checkpoint.sha256,
+            num_bytes=checkpoint.num_bytes,
+            time=time.time(),
+        )
+    )
+
+
+def latest_checkpoint(session: Session, candidate: Candidate) -> CheckpointRef | None:
+    """The candidate's checkpoint with the most epochs; of equals the newest."""
+    row = session.scalars(
+        select(Artifact)
+        .where(Artifact.candidate_id == candidate.id, Artifact.kind == "checkpoint")
+        .order_by(Artifact.epoch.desc(), Artifact.id.desc())
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else CheckpointRef(row.path, row.epoch or 0, row.sha256, row.num_bytes)
+
+
+def checkpoint_paths(session: Session, search_id: int) -> set[str]:
+    """Paths, relative to the artifacts folder, that belong to the search."""
+    return set(
+        session.scalars(
+            select(Artifact.path).where(Artifact.search_id == search_id, Artifact.kind == "checkpoint")
+        )
+    )
+
+
+def forget_older_checkpoints(session: Session, candidate: Candidate, keep: CheckpointRef) -> list[str]:
+    """Drops the rows of a candidate's other checkpoints and returns their paths, for the files to go after commit."""
+    rows = session.scalars(
+        select(Artifact).where(
+            Artifact.candidate_id == candidate.id, Artifact.kind == "checkpoint", Artifact.path != keep.path
+        )
+    ).all()
+    for row in rows:
+        session.delete(row)
+    return [row.path for row in rows]
+
+
+def add_event(
+    session: Session, search_id: int | None, kind: str, text: str, candidate: int | None = None
+) -> None:
+    session.add(Event(search_id=search_id, time=time.time(), kind=kind, candidate=candidate, text=text))

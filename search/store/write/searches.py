@@ -1,0 +1,131 @@
+"""Writes to a search: its creation, its state, and the lease under which everything else is written."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from search import lease
+from search.errors import UserError
+from search.states import ENDED_SEARCH, SearchState
+from search.store.models import Request, Search
+
+
+class LeaseLost(UserError):
+    """Another driver has taken the search over; this one may not write any more."""
+
+
+class NameTaken(UserError):
+    """The database holds a search of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"name: a search {name!r} is in the database already; go on with it by "
+            f"`paretovit resume {name}`, or choose another name"
+        )
+
+
+def create(
+    session: Session,
+    name: str,
+    config: dict[str, Any],
+    data: dict[str, Any],
+    artifacts: str,
+    deadline: float | None,
+) -> int:
+    """Adds a search in state `queued` and returns its id. Raises UserError when the name is taken."""
+    if session.scalar(select(Search.id).where(Search.name == name)) is not None:
+        raise NameTaken(name)
+    row = Search(
+        name=name,
+        state=SearchState.QUEUED,
+        config=config,
+        created=time.time(),
+        deadline=deadline,
+        data=data,
+        artifacts=artifacts,
+    )
+    session.add(row)
+    session.flush()
+    return row.id
+
+
+def reconfigure(session: Session, search_id: int, config: dict[str, Any], deadline: float | None) -> None:
+    """Replaces the config of a search that nobody drives, for it to be extended."""
+    row = _locked(session, search_id)
+    row.config, row.deadline = config, deadline
+
+
+def take(session: Session, search_id: int, owner: lease.Owner) -> int:
+    """Makes `owner` the driver and returns the new lease number. Raises UserError when a driver is alive."""
+    row = _locked(session, search_id)
+    mine = (row.owner_host, row.owner_pid, row.owner_boot) == (owner.host, owner.pid, owner.boot)
+    if not mine and lease.alive(row):
+        raise UserError(
+            f"search {row.name!r} is driven by process {row.owner_pid} on {row.owner_host}; "
+            f"wait for it, or end that process first"
+        )
+    row.lease += 1
+    row.owner_host, row.owner_boot = owner.host, owner.boot
+    row.owner_pid, row.owner_started = owner.pid, owner.started
+    row.beat += 1
+    row.beat_time = time.time()
+    return row.lease
+
+
+def release(session: Session, search_id: int, lease_number: int) -> None:
+    """Gives the search back, if it is still ours."""
+    session.execute(
+        update(Search)
+        .where(Search.id == search_id, Search.lease == lease_number)
+        .values(owner_host=None, owner_boot=None, owner_pid=None, owner_started=None)
+    )
+
+
+def fence(session: Session, search_id: int, lease_number: int) -> Search:
+    """The search's row, locked for this transaction. Raises LeaseLost when the lease is no longer ours.
+
+    Every write of a driver starts with it, so that a driver that was taken over changes nothing.
+    """
+    row = _locked(session, search_id)
+    if row.lease != lease_number:
+        raise LeaseLost(f"search {row.name!r} was taken over by process {row.owner_pid} on {row.owner_host}")
+    return row
+
+
+def beat(session: Session, search_id: int, lease_number: int) -> None:
+    """Moves the lease's counter."""
+    row = fence(session, search_id, lease_number)
+    row.beat += 1
+    row.beat_time = time.time()
+
+
+def set_state(row: Search, state: SearchState, reason: str | None = None) -> None:
+    """Changes the state of a fenced search, with the times that belong to it."""
+    row.state = state
+    row.reason = reason
+    if state == SearchState.RUNNING and row.started is None:
+        row.started = time.time()
+    row.ended = time.time() if state in ENDED_SEARCH else None
+
+
+def ask(session: Session, search_id: int, kind: str, payload: dict[str, Any] | None = None) -> None:
+    """Appends a request to the search's driver. Anyone may."""
+    session.add(Request(search_id=search_id, kind=kind, payload=payload or {}, created=time.time()))
+
+
+def take_requests(session: Session, search_id: int) -> list[str]:
+    """Kinds of the requests that were open, oldest first; they are marked done."""
+    rows = session.scalars(
+        select(Request).where(Request.search_id == search_id, Request.done.is_(None)).order_by(Request.id)
+    ).all()
+    for row in rows:
+        row.done = time.time()
+    return [row.kind for row in rows]
+
+
+def _locked(session: Session, search_id: int) -> Search:
+    return session.scalars(select(Search).where(Search.id == search_id).with_for_update()).one()

@@ -1,0 +1,162 @@
+"""A search on digits whose jobs are answered from a formula instead of being run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+
+from search.config import SearchConfig, from_dict
+from search.driver import Driver, Idle
+from search.plan import make_plan
+from search.store.session import Store, open_store
+from search.store.write import searches
+from search.study import Study
+from workers.data.summary import summarise
+from workers.job import CheckpointRef, EpochReport, Evaluation, Job, Kind, Measurement, Outcome, Status
+
+DEVICE = "cpu-of-tests-1t"
+SECTIONS = ("constraints", "training", "limits", "baselines", "space")
+
+
+def formula(job: Job, digest: str) -> Outcome:
+    """What a worker would say: bigger networks are slower and better, all drawn from their digest."""
+    size = random.Random(job.spec.digest).uniform(1, 10)
+    common: dict[str, Any] = {
+        "job": job.id,
+        "attempt": job.attempt,
+        "lease": job.lease,
+        "status": Status.DONE,
+        "host": "here",
+        "pid": 1,
+        "seconds": 0.1,
+        "device_id": DEVICE,
+    }
+    if job.kind == Kind.MEASURE:
+        return Outcome(**common, measurement=measurement(size), notes={"params": 1000})
+    accuracy = min(0.99, 0.4 + 0.04 * size + 0.01 * job.last_epoch)
+    low, high = accuracy - 0.01, accuracy + 0.01
+    reports = tuple(
+        EpochReport(job.id, job.attempt, job.lease, epoch, 1.0, 1.0, accuracy, low, high, 1e-3, 0.1)
+        for epoch in range(job.first_epoch, job.last_epoch + 1)
+    )
+    return Outcome(
+        **common,
+        epochs=reports,
+        epoch=job.last_epoch,
+        checkpoint=CheckpointRef(f"checkpoints/{job.id}-{job.attempt}", job.last_epoch, "0" * 64, 10),
+        evaluation=Evaluation("val", job.last_epoch, 269, accuracy, low, high, 1.0, ("a", "b"), (1.0, None)),
+        data_digest=digest,
+    )
+
+
+def measurement(latency: float) -> Measurement:
+    return Measurement(
+        protocol="torch-1",
+        device_id=DEVICE,
+        device_name="a CPU",
+        threads=1,
+        runtime="torch",
+        precision="fp32",
+        batch_size=1,
+        latency_ms=latency,
+        latency_ms_low=latency * 0.99,
+        latency_ms_high=latency * 1.01,
+        latency_ms_p95=latency * 1.1,
+        latency_ms_p99=None,
+        latency_ms_spread=0.02,
+        latency_relative_error=0.005,
+        num_samples=200,
+        stopped_by="relative_error",
+        throughput=1000 / latency,
+        throughput_batch_size=8,
+        peak_memory_mb=10.0,
+        model_mb=1.0,
+        build_seconds=0.1,
+        first_call_ms=2.0,
+        seconds=0.2,
+    )
+
+
+@pytest.fixture
+def answer() -> Callable[[Job, str], Outcome]:
+    return formula
+
+
+class Bench:
+    """Drivers of one search on one database, one after another, as after kills."""
+
+    def __init__(self, store: Store, config: SearchConfig, artifacts: Path) -> None:
+        self.store = store
+        self.config = config
+        self.plan = make_plan(config, summarise(config.data))
+        self.artifacts = artifacts
+        data = asdict(self.plan.data)
+        self.digest = self.plan.data.digest
+        self.search_id = store.write(
+            lambda s: searches.create(s, config.name, config.to_dict(), data, str(artifacts), None)
+        )
+
+    def driver(self, **changes: Any) -> Driver:
+        """A driver that has started; an earlier one counts as dead."""
+        settings = self.config.search
+        kwargs = self.store.optuna_engine_kwargs
+        storage = optuna.storages.RDBStorage(self.store.optuna_url, engine_kwargs=kwargs)
+        driver = Driver(
+            store=self.store,
+            study=Study(
+                storage,
+                self.config.name,
+                self.plan.space,
+                self.plan.objectives,
+                settings.sampler,
+                settings.seed,
+            ),
+            search_id=self.search_id,
+            name=self.config.name,
+            plan=self.plan,
+            device_id=DEVICE,
+            artifacts=self.artifacts,
+            **changes,
+        )
+        driver.start()
+        return driver
+
+    def run(self, driver: Driver, perform: Callable[[Job], Outcome] | None = None, most: int = 10_000) -> int:
+        """Answers jobs one by one until the driver has finished or `most` are done; returns how many."""
+        for count in range(most):
+            job = driver.next_job()
+            if isinstance(job, Idle):
+                assert job is Idle.FINISHED
+                return count
+            driver.finish(perform(job) if perform else formula(job, self.digest))
+        return most
+
+    def rows(self, model: Any) -> list[Any]:
+        """All rows of a table that belong to this search, where the table knows."""
+        found = self.store.write(lambda s: s.query(model).order_by(model.id).all())
+        return [row for row in found if getattr(row, "search_id", self.search_id) == self.search_id]
+
+
+@pytest.fixture
+def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    stores: list[Store] = []
+
+    def make(db: str = "searches.db", **search: Any) -> Bench:
+        sections = {name: search.pop(name) for name in SECTIONS if name in search}
+        settings = {"max_candidates": 12, "workers": 1, "engine": "inline"} | search
+        name = f"s{len(stores)}"
+        plain = {"name": name, "data": {"source": "digits"}, "training": {"epochs": 9}, "search": settings}
+        store = open_store(str(tmp_path / db), create=True)
+        stores.append(store)
+        return Bench(store, from_dict(plain | sections), tmp_path / "artifacts" / name)
+
+    yield make
+    for store in stores:
+        store.close()

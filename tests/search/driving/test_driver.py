@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from search.driver import Idle
+from search.errors import UserError
+from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, JobState, SearchState
+from search.store.models import Attempt, Candidate, Epoch, JobRow, MeasurementRow, Search
+from search.store.write.searches import LeaseLost
+from workers.job import Decision, EpochReport, Kind, Outcome, Status
+
+Make = Callable[..., Any]
+
+
+def rows(bench: Any, model: Any) -> list[Any]:
+    return bench.rows(model)
+
+
+def candidates(bench: Any) -> list[Candidate]:
+    return [row for row in rows(bench, Candidate) if row.number > 0]
+
+
+def state(bench: Any) -> str:
+    return bench.store.write(lambda s: s.get(Search, bench.search_id).state)
+
+
+def history(bench: Any) -> list[tuple[Any, ...]]:
+    return [(c.number, c.digest, c.state, c.rung, c.measured.get("accuracy")) for c in candidates(bench)]
+
+
+def test_a_search_ends_with_every_candidate_ended_and_a_finished_front(make_bench: Make) -> None:
+    bench = make_bench()
+    bench.run(bench.driver())
+    assert state(bench) == SearchState.FINISHED
+    assert [c.number for c in candidates(bench)] == list(range(1, 13))
+    assert {CandidateState(c.state) for c in candidates(bench)} <= TERMINAL_CANDIDATE
+    assert sum(c.state == CandidateState.FINISHED for c in candidates(bench)) >= 3
+    assert {job.state for job in rows(bench, JobRow)} == {JobState.DONE}
+
+
+def test_rungs_train_prefixes_of_one_schedule_without_a_gap(make_bench: Make) -> None:
+    bench = make_bench()
+    bench.run(bench.driver())
+    for candidate in candidates(bench):
+        spans = [
+            (j.first_epoch, j.last_epoch)
+            for j in rows(bench, JobRow)
+            if j.candidate_id == candidate.id and j.kind == Kind.TRAIN
+        ]
+        assert spans == [(1, 1), (2, 3), (4, 9)][: len(spans)]
+        epochs = [e.epoch for e in rows(bench, Epoch) if e.candidate_id == candidate.id]
+        assert epochs == list(range(1, candidate.epoch + 1))
+
+
+def test_a_rejected_candidate_is_never_trained_and_says_why(make_bench: Make) -> None:
+    bench = make_bench(constraints={"latency_ms": 5.0})
+    bench.run(bench.driver())
+    rejected = [c for c in candidates(bench) if c.state == CandidateState.REJECTED]
+    assert rejected
+    trained = {job.candidate_id for job in rows(bench, JobRow) if job.kind == Kind.TRAIN}
+    for candidate in rejected:
+        assert candidate.id not in trained
+        assert "latency_ms" in candidate.reason
+        assert "5" in candidate.reason
+
+
+def test_a_relative_limit_waits_for_its_baseline(make_bench: Make) -> None:
+    bench = make_bench(constraints={"latency_ms": "0.9x resnet"})
+    driver = bench.driver()
+    first = driver.next_job()
+    assert (first.candidate, first.kind) == (-1, Kind.MEASURE)
+    assert driver.next_job() is Idle.WAIT
+    assert candidates(bench) == []
+
+
+def test_a_baseline_that_fails_ends_the_search_when_a_limit_needs_it(make_bench: Make) -> None:
+    bench = make_bench(constraints={"latency_ms": "1.5x resnet"})
+    driver = bench.driver()
+    with pytest.raises(UserError, match=r"baseline 'resnet' failed.*no memory"):
+        driver.finish(failed(driver.next_job(), "no memory"))
+
+
+def failed(job: Any, reason: str, status: Status = Status.FAILED) -> Outcome:
+    return Outcome(job.id, job.attempt, job.lease, status, reason)
+
+
+def test_a_failed_candidate_keeps_its_reason_and_the_others_complete(make_bench: Make, answer: Any) -> None:
+    bench = make_bench()
+    bench.run(
+        bench.driver(),
+        lambda job: failed(job, "loss is not finite") if job.candidate == 3 else answer(job, bench.digest),
+    )
+    assert state(bench) == SearchState.FINISHED
+    by_number = {c.number: c for c in candidates(bench)}
+    assert by_number[3].state == CandidateState.FAILED
+    assert by_number[3].reason == "loss is not finite"
+    assert len(by_number) == 12
+
+
+def test_a_device_error_is_retried_and_then_given_up(make_bench: Make, answer: Any) -> None:
+    bench = make_bench(limits={"max_attempts": 2})
+    bench.run(
+        bench.driver(),
+        lambda job: (
+            failed(job, "ECC error", Status.ERROR)
+            if job.candidate == 2 or (job.attempt == 1 and job.candidate == 4)
+            else answer(job, bench.digest)
+        ),
+    )
+    by_number = {c.number: c for c in candidates(bench)}
+    assert by_number[2].state == CandidateState.FAILED
+    assert "2 times" in by_number[2].reason
+    assert by_number[4].state != CandidateState.FAILED
+    assert {a.state for a in rows(bench, Attempt)} == {AttemptState.DONE, AttemptState.FAILED}
+
+
+def test_an_outcome_counts_once_and_a_late_one_is_refused(make_bench: Make, answer: Any) -> None:
+    bench = make_bench()
+    driver = bench.driver()
+    job = driver.next_job()
+    assert driver.finish(answer(job, bench.digest))
+    before = rows(bench, MeasurementRow)
+    assert not driver.finish(answer(job, bench.digest))
+    assert len(rows(bench, MeasurementRow)) == len(before) == 1
+
+
+def test_a_lost_attempt_is_retried_and_its_late_outcome_refused(make_bench: Make, answer: Any) -> None:
+    bench = make_bench()
+    driver = bench.driver()
+    first = driver.next_job()
+    driver.lost(first.id, first.attempt, "its worker died")
+    second = driver.next_job()
+    assert (second.id, second.attempt) == (first.id, 2)
+    assert not driver.finish(answer(first, bench.digest))
+    assert driver.finish(answer(second, bench.digest))
+
+
+def test_a_second_driver_fences_the_first(make_bench: Make, answer: Any) -> None:
+    bench = make_bench()
+    old = bench.driver()
+    job = old.next_job()
+    new = bench.driver()
+    with pytest.raises(LeaseLost):
+        old.finish(answer(job, bench.digest))
+    again = new.next_job()
+    assert (again.id, again.attempt) == (job.id, 2)
+    assert not new.finish(answer(job, bench.digest))
+    assert new.finish(answer(again, bench.digest))
+
+
+@pytest.mark.parametrize("every", [1, 2, 5])
+def test_drivers_that_die_between_jobs_give_the_same_search(make_bench: Make, every: int) -> None:
+    whole = make_bench()
+    whole.run(whole.driver())
+    broken = make_bench(db="other.db")
+    while broken.run(broken.driver(), most=every) == every:
+        pass
+    assert history(broken) == history(whole)
+
+
+def test_a_resumed_driver_counts_no_try_for_what_its_predecessor_left(make_bench: Make) -> None:
+    bench = make_bench(limits={"max_attempts": 1})
+    for _ in range(3):
+        driver = bench.driver()
+        driver.next_job()
+    bench.run(bench.driver())
+    assert state(bench) == SearchState.FINISHED
+    assert not [c for c in rows(bench, Candidate) if c.state == CandidateState.FAILED]
+
+
+def test_costs_measured_before_on_this_database_are_not_measured_again(make_bench: Make) -> None:
+    first = make_bench()
+    first.run(first.driver())
+    second = make_bench()
+    second.run(second.driver())
+    assert {job.kind for job in rows(second, JobRow)} == {Kind.TRAIN}
+    cached = rows(second, MeasurementRow)
+    assert len(cached) == 13
+    assert all(row.source_id is not None for row in cached)
+    assert history(second) == history(first)
+
+
+def test_optuna_is_told_the_truth(make_bench: Make) -> None:
+    import optuna
+
+    bench = make_bench(constraints={"latency_ms": 6.0})
+    bench.run(bench.driver())
+    study = optuna.load_study(study_name=bench.config.name, storage=bench.store.optuna_url)
+    trials = {trial.number: trial for trial in study.get_trials()}
+    told = {
+        CandidateState.FINISHED: optuna.trial.TrialState.COMPLETE,
+        CandidateState.STOPPED: optuna.trial.TrialState.PRUNED,
+        CandidateState.REJECTED: optuna.trial.TrialState.PRUNED,
+    }
+    for candidate in candidates(bench):
+        trial = trials[candidate.trial]
+        assert trial.state == told[CandidateState(candidate.state)]
+        assert trial.params == candidate.point
+        assert trial.constraints["latency_ms"] == pytest.approx(candidate.measured["latency_ms"] / 6.0 - 1)
+        if candidate.state == CandidateState.FINISHED:
+            assert trial.values == [candidate.measured["accuracy"], candidate.measured["latency_ms"]]
+    assert len(trials) == len(candidates(bench))
+
+
+def test_a_drained_search_pauses_and_goes_on(make_bench: Make) -> None:
+    bench = make_bench()
+    driver = bench.driver()
+    bench.run(driver, most=5)
+    driver.drain_wanted = "interrupted"
+    assert driver.next_job() is Idle.FINISHED
+    assert state(bench) == SearchState.PAUSED
+    bench.run(bench.driver())
+    assert state(bench) == SearchState.FINISHED
+    assert len(candidates(bench)) == 12
+
+
+def test_a_passed_deadline_stops_trainings_at_an_epoch_and_ends_the_search(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench()
+    driver = bench.driver()
+    while (job := driver.next_job()).kind != Kind.TRAIN:
+        driver.finish(answer(job, bench.digest))
+    driver.deadline = 1.0
+    report = answer(job, bench.digest).epochs[0]
+    assert driver.progress(report) is Decision.STOP
+    stopped = dataclasses.replace(answer(job, bench.digest), status=Status.STOPPED, epoch=1, epochs=(report,))
+    assert driver.finish(stopped)
+    assert driver.next_job() is Idle.FINISHED
+    assert state(bench) == SearchState.FINISHED
+    assert {j.state for j in rows(bench, JobRow)} == {JobState.DONE, JobState.CANCELLED}
+    assert {CandidateState(c.state) for c in rows(bench, Candidate)} <= TERMINAL_CANDIDATE
+
+
+def test_an_epoch_of_a_stale_attempt_is_not_kept(make_bench: Make, answer: Any) -> None:
+    bench = make_bench()
+    driver = bench.driver()
+    while (job := driver.next_job()).kind != Kind.TRAIN:
+        driver.finish(answer(job, bench.digest))
+    report: EpochReport = answer(job, bench.digest).epochs[0]
+    driver.lost(job.id, job.attempt, "its worker died")
+    before = len(rows(bench, Epoch))
+    assert driver.progress(report) is Decision.STOP
+    assert len(rows(bench, Epoch)) == before
+
+
+def test_another_device_or_other_images_are_refused(make_bench: Make, answer: Any) -> None:
+    bench = make_bench(limits={"max_attempts": 1})
+    driver = bench.driver()
+    job = driver.next_job()
+    good = answer(job, bench.digest)
+    driver.finish(
+        dataclasses.replace(good, measurement=dataclasses.replace(good.measurement, device_id="other"))
+    )
+    assert rows(bench, MeasurementRow) == []
+    assert "other" in rows(bench, Candidate)[0].reason
+    while (job := driver.next_job()).kind != Kind.TRAIN:
+        driver.finish(answer(job, bench.digest))
+    driver.finish(dataclasses.replace(answer(job, bench.digest), data_digest="ffff"))
+    assert "other images" in next(c for c in candidates(bench) if c.number == job.candidate).reason
+
+
+def test_an_overdue_job_is_named(make_bench: Make) -> None:
+    bench = make_bench(limits={"job_seconds": 1})
+    driver = bench.driver()
+    job = driver.next_job()
+    assert driver.overdue() == []
+    driver._since[job.id, job.attempt] -= 2
+    assert driver.overdue() == [(job.id, job.attempt)]
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe", "nsga2", "gp"])
+def test_optunas_samplers_by_name_train_without_rungs(make_bench: Make, sampler: str) -> None:
+    bench = make_bench(sampler=sampler)
+    bench.run(bench.driver())
+    assert {CandidateState(c.state) for c in candidates(bench)} == {CandidateState.FINISHED}
+    assert len({c.digest for c in candidates(bench)}) == 12
