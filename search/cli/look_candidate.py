@@ -1,0 +1,95 @@
+"""One candidate with everything that is known of it, as plain data for `show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from search import rungs
+from search.front import FrontPoint, front_view
+from search.store.read import candidates, jobs, results
+from search.store.read.rows import AttemptView, CandidateRow, EpochView, SearchRow
+from search.store.read.status import iso
+
+if TYPE_CHECKING:
+    from search.store.reader import Reader
+
+
+def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, Any]:
+    """The object that `show NAME CANDIDATE --json` prints. which: a number, or a baseline's name.
+
+    Raises UserError, naming what there is, for an unknown one.
+    """
+    row = _row(reader, search, which)
+    view = front_view(reader, search)
+    point = next(p for p in (*view.baselines, *view.candidates) if p.row.id == row.id)
+    settings = search.config["search"]
+    epochs = search.config["training"]["epochs"]
+    budgets = rungs.resolve(settings["rungs"], epochs, settings["sampler"])
+    return {
+        "search": search.name,
+        **_known(point),
+        "point": dict(row.point),
+        "analysis": dict(row.analysis),
+        "epochs_in_full": epochs,
+        "by_rung": {str(budgets[index]): dict(values) for index, values in sorted(row.by_rung.items())},
+        "measured_how": {name: how for name, how in view.measured_how.items() if name in point.values},
+        "epochs": [_epoch(epoch) for epoch in results.epochs(reader, row.id)],
+        "evaluations": [
+            dict(found.figures) | {"time": iso(found.time)} for found in results.evaluations(reader, row.id)
+        ],
+        "measurements": [
+            dict(found.figures) | {"time": iso(found.time), "cached": found.is_cached}
+            for found in results.measurements(reader, row.id)
+        ],
+        "attempts": [_attempt(attempt) for attempt in jobs.attempts(reader, row.id)],
+        "artifacts": [
+            {
+                "kind": a.kind,
+                "path": f"{search.artifacts}/{a.path}",
+                "epoch": a.epoch,
+                "num_bytes": a.num_bytes,
+            }
+            for a in results.artifacts(reader, search.id, row.id)
+        ],
+    }
+
+
+def _row(reader: Reader, search: SearchRow, which: str) -> CandidateRow:
+    text = which.removeprefix("#")
+    if text.removeprefix("-").isdecimal():
+        return candidates.candidate(reader, search.id, int(text))
+    return candidates.baseline(reader, search.id, which)
+
+
+def _known(point: FrontPoint) -> dict[str, Any]:
+    row = point.row
+    return point.to_dict() | {"name": row.name, "created": iso(row.created), "ended": iso(row.ended)}
+
+
+def _epoch(epoch: EpochView) -> dict[str, Any]:
+    return {
+        "epoch": epoch.epoch,
+        "train_loss": epoch.train_loss,
+        "val_loss": epoch.val_loss,
+        "accuracy": epoch.accuracy,
+        "interval": [epoch.accuracy_low, epoch.accuracy_high],
+        "learning_rate": epoch.learning_rate,
+        "seconds": epoch.seconds,
+        "pause_seconds": epoch.pause_seconds,
+    }
+
+
+def _attempt(attempt: AttemptView) -> dict[str, Any]:
+    return {
+        "job": attempt.job,
+        "kind": attempt.kind,
+        "attempt": attempt.number,
+        "state": str(attempt.state),
+        "reason": attempt.reason,
+        "detail": attempt.detail,
+        "host": attempt.host,
+        "pid": attempt.pid,
+        "started": iso(attempt.started),
+        "ended": iso(attempt.ended),
+        "seconds": attempt.seconds,
+    }

@@ -1,0 +1,232 @@
+"""What `status`, `front` and `show` print for people: plain text in columns, the same on a terminal and in a pipe."""
+
+from __future__ import annotations
+
+import csv as csv_format
+import io
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dashboards.words import architecture, duration, interval, number, printable, rebuild
+
+if TYPE_CHECKING:
+    from search.front import FrontPoint, FrontView
+
+NO_SEARCH = "The database holds no search yet; start one: paretovit run search.yaml"
+WIDTH = 100
+
+
+def status(found: Mapping[str, Any]) -> str:
+    """The object of `status NAME --json` in a few lines."""
+    search = found["search"]
+    lines = [
+        printable(
+            f"{search['name']}: {search['state']}" + (f" ({search['reason']})" if search["reason"] else "")
+        )
+    ]
+    pairs = [
+        ("started", search["started"]),
+        ("deadline", search["deadline"]),
+        ("ended", search["ended"]),
+        ("candidates", _counts(found["candidates"])),
+        ("baselines", _counts(found["baselines"])),
+        ("jobs", _counts(found["jobs"])),
+        ("epochs", f"{found['epochs']:,} trained"),
+        ("best", _best(found["best"])),
+    ]
+    lines += [f"  {name:<11}{value}" for name, value in pairs if value]
+    if search["state"] in ("interrupted", "paused"):
+        lines.append(printable(f"  go on with: paretovit resume {search['name']}"))
+    return "\n".join(lines)
+
+
+def front(view: FrontView, everything: bool) -> str:
+    """The front as a table, the baselines below it, then how each quantity was measured."""
+    names = [quantity.name for quantity in view.objectives]
+    names += [limit.name for limit in view.limits if limit.name not in names]
+    search = view.search
+    epochs = search.config["training"]["epochs"]
+    title = (
+        f"{search.name}: {len(view.front)} on the front of {len(view.candidates)} candidates ({search.state})"
+    )
+    points = [*view.front, *view.baselines]
+    if everything:
+        points += [point for point in view.candidates if point not in view.front]
+    header = ["", "", "family", *names, "epochs", "architecture"]
+    rows = [_front_row(point, names, epochs) for point in points]
+    lines = [printable(title), ""]
+    if not view.front:
+        lines = [*lines, "No candidate has been trained in full within the limits yet.", ""]
+    lines += _table(header, rows)
+    lines += ["", *_limits(view), *_how(view.measured_how, names)]
+    return "\n".join(lines)
+
+
+def csv(views: Sequence[FrontView], everything: bool) -> str:
+    """One line a front point (or candidate and baseline with `everything`), with a header."""
+    from search.objectives import QUANTITIES
+
+    out = io.StringIO()
+    writer = csv_format.writer(out, lineterminator="\n")
+    figures = [column for name in QUANTITIES for column in (name, f"{name}_low", f"{name}_high")]
+    writer.writerow(
+        [
+            "search",
+            "candidate",
+            "name",
+            "family",
+            "standing",
+            "state",
+            "epoch",
+            *figures,
+            "digest",
+            "model",
+            "args",
+        ]
+    )
+    for view in views:
+        for point in (*view.baselines, *view.candidates) if everything else view.front:
+            writer.writerow([view.search.name, *_csv_row(point, list(QUANTITIES))])
+    return out.getvalue()
+
+
+def candidate(found: Mapping[str, Any]) -> str:
+    """The object of `show NAME CANDIDATE --json` for reading; JSON holds more."""
+    spec = found["spec"]
+    what = found["name"] or f"#{found['candidate']}"
+    lines = [f"{found['search']} {what}: {found['state']}, {found['standing']}, family {found['family']}"]
+    lines += [f"  reason      {found['reason']}"] if found["reason"] else []
+    lines += [
+        f"  point       {architecture(found['family'], found['point'], spec['model'])}",
+        f"  rebuild     {rebuild(spec['model'], spec['args'])}",
+        f"  digest      {found['digest']}",
+    ]
+    lines += ["", "Figures"]
+    for name, value in found["values"].items():
+        bounds = interval(name, found["intervals"].get(name))
+        remark = f"after {found['epoch']} of {found['epochs_in_full']} epochs" if name == "accuracy" else ""
+        lines.append(
+            f"  {name:<16}{number(name, value):>10}  {f'({bounds})' if bounds else '':<18}{remark}".rstrip()
+        )
+    lines += _section("Accuracy at each rung", _rungs(found["by_rung"]))
+    lines += _section("Measurements", [_measured(one) for one in found["measurements"]])
+    lines += _section("Attempts", [_attempt(one) for one in found["attempts"]])
+    lines += _section("Files", [f"{one['kind']} {one['path']}" for one in found["artifacts"]])
+    text = "\n".join(printable(line) for line in lines)
+    return "\n".join([text, "", *_how(found["measured_how"], list(found["measured_how"]))])
+
+
+def _front_row(point: FrontPoint, names: Sequence[str], epochs: int) -> list[str]:
+    row = point.row
+    cells = [_figure(name, point.values.get(name), point.intervals.get(name)) for name in names]
+    what = row.name or "baseline" if row.is_baseline else f"#{row.number}"
+    made_of = architecture(row.family, row.point, row.spec.model)
+    reason = f"  [{row.reason}]" if row.reason else ""
+    trained = f"{row.epoch} of {epochs}" if row.epoch else "none"
+    return [
+        what,
+        str(point.standing),
+        "" if row.is_baseline else row.family,
+        *cells,
+        trained,
+        made_of + reason,
+    ]
+
+
+def _csv_row(point: FrontPoint, names: Sequence[str]) -> list[Any]:
+    import json
+
+    row = point.row
+    figures: list[Any] = []
+    for name in names:
+        low, high = point.intervals.get(name, ("", ""))
+        figures += [point.values.get(name, ""), low, high]
+    args = json.dumps(dict(row.spec.args), sort_keys=True)
+    start = [row.number, row.name or "", row.family, str(point.standing), str(row.state), row.epoch]
+    return [*start, *figures, row.digest, row.spec.model, args]
+
+
+def _figure(name: str, value: float | None, bounds: tuple[float, float] | None) -> str:
+    text = interval(name, bounds)
+    return number(name, value) + (f" ({text})" if text else "")
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    cells = [[printable(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+
+
+def _limits(view: FrontView) -> list[str]:
+    from search.objectives import QUANTITIES
+
+    lines = []
+    for limit in view.limits:
+        bound = "at most" if QUANTITIES[limit.name].direction == "min" else "at least"
+        written = view.search.config["constraints"].get(limit.name)
+        relative = f" ({written})" if isinstance(written, str) else ""
+        lines.append(printable(f"Limit: {limit.name} {bound} {limit.value:.4g}{relative}"))
+    return lines
+
+
+def _how(measured_how: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    lines = ["In brackets: 95% intervals. How it was measured:"]
+    for name in names:
+        if name in measured_how:
+            lines += textwrap.wrap(
+                printable(f"{name}: {measured_how[name]}."),
+                WIDTH,
+                initial_indent="  ",
+                subsequent_indent="    ",
+            )
+    return lines if len(lines) > 1 else []
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", title, *(f"  {line}" for line in lines)] if lines else []
+
+
+def _rungs(by_rung: Mapping[str, Mapping[str, float]]) -> list[str]:
+    return [
+        f"after {epochs} epochs: {number('accuracy', values.get('accuracy'))}"
+        for epochs, values in by_rung.items()
+    ]
+
+
+def _measured(found: Mapping[str, Any]) -> str:
+    bounds = interval("latency_ms", (found["latency_ms_low"], found["latency_ms_high"]))
+    flags = f"; {', '.join(found['flags'])}" if found["flags"] else ""
+    cached = "; taken over from an earlier measurement" if found["cached"] else ""
+    return (
+        f"{found['time']}  latency_ms {number('latency_ms', found['latency_ms'])} ({bounds}), {found['num_samples']} "
+        f"calls at batch {found['batch_size']}, {found['runtime']} {found['precision']}, {found['threads']} thread(s), "
+        f"{found['device_name']}{flags}{cached}"
+    )
+
+
+def _attempt(found: Mapping[str, Any]) -> str:
+    reason = f": {found['reason']}" if found["reason"] else ""
+    return (
+        f"{found['kind']} job {found['job']}, attempt {found['attempt']}: {found['state']}{reason}, "
+        f"{duration(found['seconds'])}"
+    )
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    parts = [f"{count} {state}" for state, count in counts.items() if count]
+    return f"{total}: {', '.join(parts)}" if parts else "none"
+
+
+def _best(best: Mapping[str, Any] | None) -> str:
+    if best is None:
+        return "none finished yet"
+    figures = [
+        f"{name} {_figure(name, value, best['intervals'].get(name))}"
+        for name, value in best["values"].items()
+    ]
+    return f"#{best['candidate']}, {', '.join(figures)}"
