@@ -101,8 +101,8 @@ def _front_words(data: ReportData, counts: Mapping[str, int]) -> str:
 
 
 def _objectives(data: ReportData) -> str:
-    names = data.objectives
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+    *others, last = data.objectives
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _caption(front: FrontInfo) -> str:
@@ -135,16 +135,19 @@ def _legend(group: palette.Group, counts: Mapping[str, int]) -> dict[str, Any]:
 
 def _columns(front: FrontInfo) -> list[dict[str, str]]:
     """Headings. kind: how the column sorts; first: the order that its first press gives."""
-    quantities = [
-        _column(axis.label, "number", "number", "descending" if axis.direction == "max" else "ascending")
-        for axis in front.axes.values()
-    ]
+    quantities = {
+        name: _column(
+            axis.label, "number", "number", "descending" if axis.direction == "max" else "ascending"
+        )
+        for name, axis in front.axes.items()
+    }
     return [
         _column("No.", "number", ""),
         _column("Kind", "number", "", order="ascending"),
         _column("Family", "text", ""),
+        *(quantities[name] for name in front.objectives),
         _column("Architecture", "text", ""),
-        *quantities,
+        *(column for name, column in quantities.items() if name not in front.objectives),
         _column("Epochs", "number", "number", "descending"),
     ]
 
@@ -168,7 +171,8 @@ def _row(point: Point, front: FrontInfo) -> dict[str, Any]:
         "label": point.label,
         "group": palette.GROUPS[point.group],
         "family": point.family,
-        "cells": [_cell(point, name) for name in front.axes],
+        "objectives": [_cell(point, name) for name in front.objectives],
+        "others": [_cell(point, name) for name in front.axes if name not in front.objectives],
         "epoch": point.epoch,
         "architecture": point.architecture,
         "rebuild": words.rebuild(point.spec.model, point.spec.args),

@@ -103,7 +103,7 @@ def _line(info: CurvesInfo, theme: Theme, place: int, curve: Curve) -> dict[str,
     if baseline:
         colour = theme.groups[palette.BASELINE]
     symbol = "star" if baseline else CURVE_SYMBOLS[place % len(CURVE_SYMBOLS)]
-    name = html.escape(f"{curve.point.label} {curve.point.family}".strip())
+    name = html.escape(f"{curve.point.label[:44]} {curve.point.family}".strip(), quote=False)
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -131,7 +131,7 @@ def _hover(name: str, score: Score) -> str:
 
 
 def _size(at_rung: bool, baseline: bool) -> int:
-    return (10 if at_rung else 4) + (3 if baseline else 0)
+    return (11 if at_rung else 4) + (3 if baseline else 0)
 
 
 def _rung(theme: Theme, rung: int) -> dict[str, Any]:

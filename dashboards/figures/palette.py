@@ -129,7 +129,7 @@ THEMES: dict[str, Theme] = {
             INCOMPARABLE: "#3f6f8f",
             BASELINE: "#a06a00",
         },
-        curves=("#0a5fb4", "#c2371b", "#0c8367", "#8250b4", "#a06a00", "#b0357f", "#3f6f8f", "#566b1f"),
+        curves=("#0a5fb4", "#c2371b", "#0c8367", "#8250b4", "#b0357f", "#3f6f8f", "#566b1f"),
     ),
     "dark": Theme(
         key="dark",
@@ -149,7 +149,7 @@ THEMES: dict[str, Theme] = {
             INCOMPARABLE: "#8cc4d8",
             BASELINE: "#f2c14e",
         },
-        curves=("#5aaeff", "#ff8066", "#45cfa8", "#c39bf0", "#f2c14e", "#f58cc4", "#8cc4d8", "#b5cc6a"),
+        curves=("#5aaeff", "#ff8066", "#45cfa8", "#c39bf0", "#f58cc4", "#8cc4d8", "#b5cc6a"),
     ),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -68,7 +69,7 @@ def hover(point: Point, quantities: Sequence[str]) -> str:
     Plotly reads a small subset of HTML in it, so everything that comes from the database is escaped.
     """
     kind = [point.family, palette.GROUPS[point.group].label.lower()]
-    head = f"<b>{_text(point.label)}</b> · {_text(' · '.join(part for part in kind if part))}"
+    head = f"<b>{_text(point.label[:44])}</b> · {_text(' · '.join(part for part in kind if part))}"
     lines = [head, *(_text(line) for line in _wrapped(point.architecture)), ""]
     for name in quantities:
         if name in point.values:
@@ -80,16 +81,9 @@ def hover(point: Point, quantities: Sequence[str]) -> str:
     return "<br>".join(lines)
 
 
-def _wrapped(text: str, width: int = 44) -> list[str]:
-    lines, line = [], ""
-    for word in text[:400].split(" "):
-        if line and len(line) + len(word) >= width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    return [*lines, line] if line else lines
+def _wrapped(value: str, width: int = 44) -> list[str]:
+    return textwrap.wrap(value[:400], width)
 
 
 def _text(value: str) -> str:
-    return html.escape(value, quote=True)
+    return html.escape(value, quote=False)  # plotly decodes no &quot;
