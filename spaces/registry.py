@@ -134,7 +134,7 @@ def _patches(task: Task, family: Family, key: str, grid: Grid) -> Choice:
 def _known(where: str, name: object, known: Mapping[str, Any]) -> None:
     if isinstance(name, str) and name in known:
         return
-    close = get_close_matches(str(name), known, 1)
+    close = get_close_matches(str(name), known, 1, cutoff=0.5)
     hint = f"nearest: {close[0]}; " if close else ""
     raise SpaceError(f"{where}: unknown name {name!r}; {hint}legal: {', '.join(known)}")
 

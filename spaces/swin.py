@@ -4,7 +4,8 @@ Width and heads double from stage to stage, so that the head width stays; mergin
 A window larger than a stage's map is clipped to it (and not shifted) by timm, hence a window may not exceed the
 first map: it would build the network of a smaller window. A map that its window does not divide is padded by timm
 with zero tokens, which take part in attention; that is legal here and counted, as long as the padding adds at most
-half of the map's tokens. The last map has at least 2 x 2 tokens.
+half to the tokens, on average over the stages (which cost alike: the width doubles as the map halves). The last map
+has at least 2 x 2 tokens.
 """
 
 from __future__ import annotations
@@ -112,11 +113,13 @@ class Swin:
             grid, window = task.image_size // values["patch_size"], values["window"]
             if window > grid:
                 return f"window {window} is larger than the map of {grid} x {grid} patches"
-            for side in maps(grid, values["num_stages"]):
-                wide = padded(side, min(window, side))
-                if wide * wide > MAX_PADDING * side * side:
-                    return f"window {window} would pad a map of {side} x {side} to {wide} x {wide}"
-            return None
+            sides = maps(grid, values["num_stages"])
+            wide = [padded(side, min(window, side)) for side in sides]
+            growth = sum((after / side) ** 2 for side, after in zip(sides, wide, strict=True)) / len(sides)
+            if growth <= MAX_PADDING:
+                return None
+            shown = ", ".join(f"{side} to {after}" for side, after in zip(sides, wide, strict=True))
+            return f"window {window} would pad the stages' maps from {shown} a side"
 
         return (
             Rule(("patch_size", "num_stages"), last_map),

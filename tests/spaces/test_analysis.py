@@ -1,0 +1,50 @@
+"""The closed forms, pinned, and what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from spaces import models
+from spaces.analysis import Analysis, analyse, knows
+from spaces.registry import FAMILIES
+from spaces.spec import ArchSpec
+
+GOLDEN = [
+    ("vit_base_patch16_224", Analysis(86_567_656, 35_127_656_448, 197, 23_895_544)),
+    ("deit_tiny_patch16_224", Analysis(5_717_416, 2_507_366_400, 197, 5_974_636)),
+    ("swin_tiny_patch4_window7_224", Analysis(28_288_354, 8_981_133_312, 3136, 17_055_352)),
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), GOLDEN)
+def test_the_field_s_models_have_their_golden_figures(name, expected):
+    spec = ArchSpec(name, {"in_chans": 3, "num_classes": 1000}, 224)
+    assert analyse(spec) == expected
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+        models.build(spec).eval()(torch.empty(1, 3, 224, 224))
+    assert counter.get_total_flops() == expected.flops
+
+
+@pytest.mark.parametrize("name", [name for family in FAMILIES.values() for name in family.named])
+def test_a_named_model_of_timm_has_the_parameters_of_its_point(name):
+    spec = ArchSpec(name, {}, 224)
+    assert models.count(spec) == analyse(spec).params
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ArchSpec("resnet18", {}, 224),
+        ArchSpec("vit_base_patch16_224", {"reg_tokens": 4}, 224),
+        ArchSpec("vit_base_patch16_224", {"img_size": 224, "global_pool": "map"}, 224),
+        ArchSpec("vit_base_patch16_224", {"img_size": 224}, 256),
+        ArchSpec("swin_tiny_patch4_window7_224", {"window_size": [7, 7, 7, 7]}, 224),
+        ArchSpec("paretovit_conv_stem_vit", {"img_size": 32}, 32),
+    ],
+)
+def test_what_has_no_closed_form_is_said_and_not_guessed(spec):
+    assert not knows(spec)
+    with pytest.raises(ValueError, match="no closed form"):
+        analyse(spec)

@@ -1,0 +1,131 @@
+"""Spaces by name: presets, families, overrides, and what is refused."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+
+import pytest
+
+from spaces.dims import Choice
+from spaces.registry import FAMILIES, PRESETS, SpaceError, make_space, named_space, preset_for
+from spaces.spec import Task
+
+DIGITS = Task(image_size=8, channels=1, num_classes=10)
+FASHION = Task(image_size=28, channels=1, num_classes=10)
+
+
+def dimension(space, name):
+    return next(own for own in space.dimensions if own.name == name)
+
+
+@pytest.mark.parametrize(
+    ("image_size", "preset"), [(8, "tiny"), (28, "tiny"), (32, "tiny"), (64, "small"), (224, "small")]
+)
+def test_the_preset_follows_the_image_size(image_size, preset):
+    assert preset_for(image_size) == preset
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_searches_every_family_at_both_ends_of_its_sizes(name):
+    for image_size in PRESETS[name].image_sizes:
+        assert make_space(Task(image_size, 3, 10), name).families == tuple(FAMILIES)
+
+
+def test_an_override_replaces_the_values_of_one_dimension_only():
+    plain = make_space(FASHION)
+    changed = make_space(FASHION, overrides={"vit": {"patch_size": [7, 14]}})
+    assert dimension(changed, "vit.patch_size").domain == Choice((7, 14))
+    assert [own for own in changed.dimensions if own.name != "vit.patch_size"] == [
+        own for own in plain.dimensions if own.name != "vit.patch_size"
+    ]
+
+
+def test_a_family_without_a_legal_point_is_left_out_unless_it_is_asked_for():
+    task = Task(image_size=25, channels=3, num_classes=10)
+    assert make_space(task).families == ("vit", "swin")
+    with pytest.raises(SpaceError, match=r"hybrid\.stride: .* 25 px .* 24 and 26"):
+        make_space(task, families=["hybrid"])
+
+
+def test_values_that_no_point_can_have_are_left_out_of_a_preset():
+    assert dimension(make_space(DIGITS), "swin.window").domain == Choice((2, 4, 8))
+
+
+def test_a_switched_dimension_goes_with_its_switch():
+    space = make_space(FASHION, families=["swin"], overrides={"swin": {"num_stages": [2]}})
+    assert "swin.depth_3" not in [own.name for own in space.dimensions]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({"vit": {"patch_size": [4, 5]}}, "vit.patch_size: 5 is not legal; legal: 1, 2, 4, 7, 14"),
+        ({"vit": {"depth": [0]}}, "vit.depth: 0 is not legal; legal: 1 to 64"),
+        ({"vit": {"depth": 10**6}}, "vit.depth: 1000000"),
+        ({"vit": {"depht": [1]}}, "vit: unknown name 'depht'; nearest: depth"),
+        ({"vti": {"depth": [1]}}, "unknown name 'vti'; nearest: vit"),
+        ({"vit": {"head_width": [7]}}, "vit.head_width: 7"),
+        ({"vit": None}, "vit: None"),
+        ({"swin": {"window": [64]}}, "window 64 is larger than the map"),
+        ({"swin": {"window": [2, 16]}}, "swin.window: 16 is not legal: window 16 is larger"),
+        ({"swin": {"patch_size": [7], "num_stages": [3]}}, "one token after 3 stages"),
+        ({"swin": {"num_stages": [2], "depth_3": [1]}}, "swin.depth_3: has no effect: it needs num_stages"),
+        ({"hybrid": {"stride": [7]}}, "hybrid.stride: 7 is not legal; legal: 1, 2, 4"),
+    ],
+)
+def test_an_override_that_cannot_be_is_refused_with_the_reason(overrides, says):
+    with pytest.raises(SpaceError) as refused:
+        make_space(FASHION, overrides=overrides)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"preset": "tyni"}, "preset: unknown name 'tyni'; nearest: tiny"),
+        ({"families": ["vit", "cnn"]}, "families: unknown name 'cnn'"),
+        ({"families": []}, "families: none named"),
+        ({"families": "vit"}, "families: 'vit' is not a list"),
+        ({"families": ["vit", "vit"]}, "twice"),
+        ({"families": ["vit"], "overrides": {"swin": {"heads": [1]}}}, "families names only vit"),
+    ],
+)
+def test_a_wrong_name_is_refused_with_the_legal_ones(arguments, says):
+    with pytest.raises(SpaceError) as refused:
+        make_space(FASHION, **arguments)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("task", [Task(0, 3, 10), Task(28, 0, 10), Task(28, 3, 1)])
+def test_a_task_that_is_none_is_refused(task):
+    with pytest.raises(SpaceError, match="is not a whole number from"):
+        make_space(task)
+
+
+def test_an_image_that_no_patch_divides_is_refused_with_sizes_that_work():
+    with pytest.raises(SpaceError, match=r"17 px .* nearest image sizes that work: 16 and 18"):
+        make_space(Task(17, 3, 10))
+
+
+def test_a_named_model_is_a_space_of_one_point():
+    space = named_space("deit_tiny_patch16_224")
+    point = space.sample(random.Random(0))
+    assert space.size() == 1
+    assert (point["vit.depth"], point["vit.heads"], point["vit.patch_size"]) == (12, 3, 16)
+
+
+def test_a_named_model_that_no_family_covers_is_refused():
+    with pytest.raises(SpaceError, match="named: unknown name 'resnet50'"):
+        named_space("resnet50")
+
+
+def test_a_space_is_made_and_analysed_without_torch():
+    code = (
+        "import sys, spaces.registry, spaces.analysis, spaces.baselines\n"
+        "heavy = {'torch', 'timm', 'numpy', 'optuna'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
