@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli import config_commands, db, doctor
+from search.cli import config_commands, db, doctor, look, run, space
 from search.cli.packages import check_packages
 from search.errors import UserError
 
@@ -31,14 +31,14 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def _start(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
+    show_version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
     del debug  # read by main(), which takes it anywhere on the line
-    if version:
-        from importlib.metadata import version as installed
+    if show_version:
+        from importlib.metadata import version
 
-        typer.echo(f"paretovit {installed('paretovit')}")
+        typer.echo(f"paretovit {version('paretovit')}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -46,6 +46,13 @@ def _start(
 
 app.command("init")(config_commands.init)
 app.command("validate")(config_commands.validate)
+app.command("run")(run.run)
+app.command("resume")(run.resume)
+app.command("status")(look.status)
+app.command("front")(look.front)
+app.command("show")(look.show)
+app.command("report")(look.report)
+app.command("space")(space.space)
 app.command("doctor")(doctor.doctor)
 app.add_typer(db.app, name="db")
 
@@ -53,7 +60,7 @@ app.add_typer(db.app, name="db")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line (None: this process's) and returns its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in arguments or bool(os.environ.get("PARETOVIT_DEBUG"))
+    debug = "--debug" in arguments or os.environ.get("PARETOVIT_DEBUG", "0") not in ("", "0", "false")
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         check_packages()

@@ -1,0 +1,81 @@
+"""`paretovit init`: what it writes passes `validate`."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from search import config
+from search.cli.main import main
+from search.validate import check
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def make_images(folder, classes, size, count=12):
+    random = np.random.default_rng(0)
+    for name in classes:
+        (folder / name).mkdir(parents=True)
+        for number in range(count):
+            pixels = random.integers(0, 255, (size, size, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / name / f"{number}.png")
+
+
+def test_without_flags_it_writes_a_search_on_digits_that_passes(tmp_path, capsys):
+    assert main(["init"]) == 0
+    assert "paretovit run search.yaml" in capsys.readouterr().out
+    checked = check(config.load("search.yaml"), time.time())
+    assert checked.plan.config.name == "digits"
+    assert checked.plan.data.image_size == 8
+    assert "# " in (tmp_path / "search.yaml").read_text()
+
+
+@pytest.mark.parametrize("classes", [("cat", "dog"), ("a: b", "# c\nd"), ("Ünï", "emoji 🐈")])
+def test_a_folder_of_images_is_looked_at_whatever_its_classes_are_called(tmp_path, classes):
+    make_images(tmp_path / "My Flowers!", classes, 64)
+    assert main(["init", "--path", "My Flowers!", "--to", "flowers.yaml"]) == 0
+    checked = check(config.load("flowers.yaml"), time.time())
+    assert checked.plan.config.name == "my-flowers"
+    assert checked.plan.config.data.path == str(tmp_path / "My Flowers!")
+    assert checked.plan.config.space.preset == "small"
+    assert len(checked.plan.data.class_names) == 2
+
+
+def test_flags_beat_what_would_be_guessed(tmp_path):
+    make_images(tmp_path / "images", ("cat", "dog"), 16)
+    (tmp_path / "configs").mkdir()
+    arguments = ["--source", "folder", "--path", "images", "--name", "hunt", "--to", "configs/hunt.yaml"]
+    assert main(["init", *arguments]) == 0
+    loaded = config.load("configs/hunt.yaml")
+    assert loaded.name == "hunt"
+    assert loaded.data.path == str(tmp_path / "images")
+
+
+def test_nothing_is_overwritten(tmp_path, capsys):
+    (tmp_path / "search.yaml").write_text("mine\n")
+    assert main(["init"]) == 2
+    assert "not overwritten" in capsys.readouterr().err
+    assert (tmp_path / "search.yaml").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--path", "none"], "none is not a folder"),
+        (["--source", "folder"], "data.path"),
+        (["--name", "a/b"], "name: 'a/b'"),
+        (["--to", "none/search.yaml"], "its folder does not exist"),
+    ],
+)
+def test_what_cannot_be_written_about_is_an_error_and_writes_nothing(tmp_path, arguments, words, capsys):
+    assert main(["init", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert len(err.splitlines()) <= 2
+    assert list(tmp_path.iterdir()) == []

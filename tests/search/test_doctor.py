@@ -1,0 +1,66 @@
+import sqlite3
+import subprocess
+
+from search import doctor
+from search.cli.main import main
+
+
+def test_a_machine_that_is_ready_has_no_remedies(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    findings = list(doctor.examine(None, start_ray=False))
+    assert [finding for finding in findings if finding.remedy] == []
+    assert {"python", "torch", "ray", "database", "disk", "devices"} <= {
+        finding.subject for finding in findings
+    }
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_distribution_says_how_to_get_it():
+    assert doctor.distribution("no-such-distribution-here").remedy
+
+
+def test_a_database_that_cannot_be_read_has_a_remedy(tmp_path):
+    broken = tmp_path / "broken.db"
+    broken.write_text("words " * 300)
+    newer = tmp_path / "newer.db"
+    with sqlite3.connect(newer) as connection:
+        connection.execute("CREATE TABLE paretovit_version (version_num TEXT)")
+        connection.execute("INSERT INTO paretovit_version VALUES ('9999')")
+    connection.close()
+    for path in (broken, newer, tmp_path / "none" / "new.db"):
+        finding = doctor.database(str(path))
+        assert finding.remedy
+        assert path.stem in finding.text + finding.remedy or "none" in finding.text
+
+
+def test_a_database_that_is_not_there_yet_is_fine(tmp_path):
+    assert doctor.database(str(tmp_path / "new.db")).remedy is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_a_problem(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: type("usage", (), {"free": 1e9})())
+    assert "1.0 GB free" in doctor.disk(tmp_path / "none" / "below").text
+    assert doctor.disk(tmp_path).remedy
+
+
+def test_a_ray_that_does_not_start_is_a_problem(monkeypatch):
+    def fail(*_arguments, **_options):
+        return subprocess.CompletedProcess([], 1, "", "trace\nRuntimeError: no ports left\n")
+
+    monkeypatch.setattr(doctor.subprocess, "run", fail)
+    finding = doctor.ray()
+    assert finding.text == "RuntimeError: no ports left"
+    assert finding.remedy
+
+
+def test_problems_are_marked_and_end_with_1(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor", "--db", str(tmp_path / "none" / "x.db")]) == 1
+    out = capsys.readouterr().out
+    assert "PROBLEM  database" in out
+    assert "do: mkdir -p" in out
+
+
+def test_ray_starts_runs_a_task_and_stops():
+    assert doctor.ray().remedy is None

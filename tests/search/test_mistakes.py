@@ -1,0 +1,344 @@
+"""Every mistake that a user can make with a config or a database: one or two lines, the key, nothing written."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from search.cli.main import main
+from search.config import load
+from search.validate import check
+
+HEAD = "name: hunt\ndata: {source: digits}\n"
+FOLDER = "name: hunt\ndata: {source: folder, path: images, image_size: 16}\n"
+ALIAS_BOMB = HEAD + "a: &a [x]\n" + "".join(f"b{i}: &b{i} [*a, *a, *a, *a, *a, *a]\n" for i in range(30))
+
+
+def images(*classes: str, count: int = 12) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        random = np.random.default_rng(0)
+        for name in classes:
+            (folder / "images" / name).mkdir(parents=True)
+            for number in range(count):
+                pixels = random.integers(0, 255, (16, 16, 3), dtype=np.uint8)
+                Image.fromarray(pixels).save(folder / "images" / name / f"{number}.png")
+
+    return make
+
+
+def an_empty_class(folder: Path) -> None:
+    images("cat", "cow")(folder)
+    (folder / "images" / "dog").mkdir()
+
+
+def empty_folder(folder: Path) -> None:
+    (folder / "images").mkdir()
+
+
+def regular_file(folder: Path) -> None:
+    (folder / "file").write_text("not a folder\n")
+
+
+def nothing(folder: Path) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """text: of search.yaml, None for no file. says: what stderr has to hold, the key first."""
+
+    text: str | None
+    says: tuple[str, ...]
+    before: Callable[[Path], None] = nothing
+
+
+MISTAKES = {
+    "unknown key at the top": Mistake(
+        HEAD + "objektives: []\n", ("search.yaml:3: objektives", "nearest: objectives")
+    ),
+    "unknown key in a section": Mistake(
+        HEAD + "training: {epoch: 3}\n", (":3: training.epoch:", "nearest: epochs")
+    ),
+    "unknown key deeper": Mistake(
+        HEAD + "baselines:\n  r:\n    model: resnet18\n    modell: x\n",
+        ("search.yaml:6: baselines.r.modell",),
+    ),
+    "unknown dimension": Mistake(HEAD + "space: {vit: {dept: [2]}}\n", (":3: space.vit", "dept", "depth")),
+    "invalid YAML": Mistake(HEAD + "training: {epochs: 3\n", ("search.yaml:4: is not valid YAML",)),
+    "a tab": Mistake(HEAD + "training:\n\tepochs: 3\n", ("search.yaml:4: is not valid YAML",)),
+    "a YAML tag": Mistake(
+        HEAD + "x: !!python/object/apply:os.system [touch pwned]\n", (":3:", "tag", "os.system")
+    ),
+    "an alias bomb": Mistake(ALIAS_BOMB, ("search.yaml:3:", "aliases")),
+    "a key twice": Mistake(HEAD + "name: other\n", ("search.yaml:3: name:", "twice")),
+    "no file": Mistake(None, ("search.yaml: no such file", "paretovit init")),
+    "an empty file": Mistake("", ("search.yaml: is empty", "paretovit init")),
+    "only a comment": Mistake("# later\n", ("search.yaml: is empty",)),
+    "a list": Mistake("- name: hunt\n", ("search.yaml:1:", "key: value")),
+    "a binary file": Mistake("\x00\x01", ("search.yaml:1: holds a character",)),
+    "no data": Mistake("name: hunt\n", ("data: is missing",)),
+    "no name": Mistake("data: {source: digits}\n", ("name: is missing",)),
+    "an empty name": Mistake('name: ""\ndata: {source: digits}\n', ("search.yaml:1: name: ''",)),
+    "a name with a slash": Mistake("name: a/b\ndata: {source: digits}\n", ("search.yaml:1: name: 'a/b'",)),
+    "a name with dots in front": Mistake(
+        "name: ../a\ndata: {source: digits}\n", ("search.yaml:1: name: '../a'",)
+    ),
+    "an unknown source": Mistake(
+        "name: hunt\ndata: {source: imagenet}\n", (":2: data.source: 'imagenet'", "folder")
+    ),
+    "a missing folder": Mistake(FOLDER, ("search.yaml:2: data.path:", "images", "not a folder")),
+    "an empty folder": Mistake(FOLDER, ("search.yaml:2: data.path:", "images"), empty_folder),
+    "one class": Mistake(FOLDER, ("search.yaml:2: data.path:", "one class"), images("cat")),
+    "an empty class": Mistake(FOLDER, ("search.yaml:2: data", "dog"), an_empty_class),
+    "too few images of a class": Mistake(
+        FOLDER, ("search.yaml:2: data", "cat"), images("cat", "dog", count=2)
+    ),
+    "idx without its files": Mistake(
+        "name: hunt\ndata: {source: idx, path: images}\n",
+        ("search.yaml:2: data.path:", "idx3-ubyte"),
+        empty_folder,
+    ),
+    "a folder source without path": Mistake(
+        "name: hunt\ndata: {source: folder}\n", (":2: data.path:", "folder")
+    ),
+    "fractions over one": Mistake(
+        "name: hunt\ndata: {source: digits, val_fraction: 0.7, test_fraction: 0.7}\n",
+        (":2: data.val_fraction",),
+    ),
+    "a fraction over one": Mistake(
+        "name: hunt\ndata: {source: digits, val_fraction: 1.5}\n", ("data.val_fraction",)
+    ),
+    "an unknown family": Mistake(
+        HEAD + "space: {families: [vit, mamba]}\n", (":3: space.families:", "'mamba'", "swin")
+    ),
+    "an unknown preset": Mistake(
+        HEAD + "space: {preset: huge}\n", (":3: space.preset:", "'huge'", "tiny, small")
+    ),
+    "a patch that does not divide": Mistake(
+        HEAD + "space:\n  families: [vit]\n  vit: {patch_size: [3]}\n", (":5: space.vit.patch_size:", "3")
+    ),
+    "negative epochs": Mistake(HEAD + "training: {epochs: -3}\n", (":3: training.epochs: -3",)),
+    "no epochs": Mistake(HEAD + "training: {epochs: 0}\n", (":3: training.epochs: 0",)),
+    "NaN": Mistake(HEAD + "training: {learning_rate: .nan}\n", (":3: training.learning_rate: .nan",)),
+    "infinity": Mistake(HEAD + "constraints: {latency_ms: .inf}\n", (":3: constraints.latency_ms: .inf",)),
+    "NaN as text": Mistake(HEAD + "constraints: {latency_ms: nan}\n", (":3: constraints.latency_ms:", "nan")),
+    "unsorted rungs": Mistake(
+        HEAD + "search: {rungs: [9, 3, 27]}\n", (":3: search.rungs: [9, 3, 27]", "increasing")
+    ),
+    "rungs past the epochs": Mistake(
+        HEAD + "search: {rungs: [3, 9]}\ntraining: {epochs: 6}\n",
+        (":3: search.rungs: [3, 9]", "training.epochs", "6"),
+    ),
+    "an unknown objective": Mistake(
+        HEAD + "objectives: [acuracy]\n", (":3: objectives:", "acuracy", "accuracy")
+    ),
+    "no objective": Mistake(HEAD + "objectives: []\n", (":3: objectives:", "empty")),
+    "an objective twice": Mistake(HEAD + "objectives: [params, params]\n", (":3: objectives:", "'params'")),
+    "an unknown constraint": Mistake(HEAD + "constraints: {latency: 5}\n", (":3: constraints", "latency_ms")),
+    "a bound on an unknown baseline": Mistake(
+        HEAD + "constraints: {latency_ms: 2x vgg}\n", (":3: constraints.latency_ms:", "'vgg'", "resnet")
+    ),
+    "an unknown timm model": Mistake(
+        HEAD + "baselines: {mine: {model: resnet19}}\n", (":3: baselines.mine:", "resnet19")
+    ),
+    "a GPU that is not there": Mistake(
+        HEAD + "cost: {device: 'cuda:63'}\n", (":3: cost.device:", "cuda:63", "cpu")
+    ),
+    "no device": Mistake(HEAD + "cost: {device: tpu}\n", (":3: cost.device: 'tpu'", "cuda:N")),
+    "no candidates": Mistake(HEAD + "search: {max_candidates: 0}\n", (":3: search.max_candidates: 0",)),
+    "a past deadline": Mistake(
+        HEAD + "search: {deadline: 2001-01-01}\n", (":3: search.deadline:", "past", "8h")
+    ),
+    "no deadline": Mistake(HEAD + "search: {deadline: tonight}\n", (":3: search.deadline: 'tonight'", "8h")),
+    "an unwritable output": Mistake(
+        HEAD + "artifacts: file/below\n", (":3: artifacts:", "file is not a folder"), regular_file
+    ),
+    "finalists, which are not built yet": Mistake(
+        HEAD + "finalists: {count: 5}\n", (":3: finalists.count:", "yet")
+    ),
+    "a searched image size, which is not built yet": Mistake(
+        HEAD + "space: {image_size: [8, 16]}\n", (":3: space.image_size:", "not built yet", "data.image_size")
+    ),
+}
+
+VALID = {
+    "the least": (HEAD, nothing),
+    "a folder": (FOLDER, images("cat", "dog")),
+    "rungs that end at the epochs": (HEAD + "search: {rungs: [2, 4]}\ntraining: {epochs: 4}\n", nothing),
+    "no rungs": (HEAD + "search: {rungs: none, sampler: tpe}\n", nothing),
+    "a patch that divides": (HEAD + "space:\n  families: [vit]\n  vit: {patch_size: [2, 4]}\n", nothing),
+    "a bound on the baseline": (HEAD + "constraints: {latency_ms: 1.5x resnet}\n", nothing),
+    "a baseline of timm": (
+        HEAD + "baselines: {mine: {model: resnet18}}\nconstraints: {params: 2x mine}\n",
+        nothing,
+    ),
+    "a deadline to come": (HEAD + 'search: {deadline: "07:00"}\n', nothing),
+    "an output to be made": (HEAD + "artifacts: new/below\n", nothing),
+    "the CPU": (HEAD + "cost: {device: cpu}\n", nothing),
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PARETOVIT_DB", raising=False)
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("command", ["validate", "run"])
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=list(MISTAKES))
+def test_a_mistake_gets_one_or_two_lines_and_nothing_is_written(command, mistake, tmp_path, capsys):
+    mistake.before(tmp_path)
+    if mistake.text is not None:
+        (tmp_path / "search.yaml").write_text(mistake.text)
+    there = files(tmp_path)
+    code = main([command, "search.yaml"])
+    out, err = capsys.readouterr()
+    assert code == 2, err
+    assert out == ""
+    assert 1 <= len(err.splitlines()) <= 2
+    assert err.startswith("paretovit: ")
+    for words in mistake.says:
+        assert words in err
+    assert files(tmp_path) == there
+
+
+@pytest.mark.parametrize("text, before", VALID.values(), ids=list(VALID))
+def test_what_is_no_mistake_passes_the_checks_of_validate_and_run(text, before, tmp_path):
+    before(tmp_path)
+    (tmp_path / "search.yaml").write_text(text)
+    there = files(tmp_path)
+    assert check(load("search.yaml"), time.time()).plan.space.size() > 0
+    assert files(tmp_path) == there
+
+
+def test_validate_says_ok_and_what_it_found(tmp_path, capsys):
+    images("cat", "dog")(tmp_path)
+    (tmp_path / "search.yaml").write_text(FOLDER + 'search: {deadline: "07:00"}\n')
+    there = files(tmp_path)
+    assert main(["validate", "search.yaml"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.splitlines()[-1] == "ok"
+    for words in (
+        "hunt",
+        "16 px, 3 channel",
+        "2 classes",
+        "18 train",
+        "vit, swin, hybrid",
+        "accuracy, latency_ms",
+        "resnet",
+    ):
+        assert words in out
+    assert files(tmp_path) == there
+
+
+@pytest.mark.parametrize(
+    "mistake", ["training.epoch=3", "training.epochs=-1", "search.deadline=2001-01-01", "epochs"]
+)
+def test_a_mistake_in_an_override_names_the_option(mistake, tmp_path, capsys):
+    (tmp_path / "search.yaml").write_text(HEAD)
+    assert main(["run", "search.yaml", "--set", mistake]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"paretovit: --set {mistake.partition('=')[0]}: ")
+    assert files(tmp_path) == {"search.yaml"}
+
+
+@pytest.fixture
+def database(tmp_path) -> Path:
+    """A database that holds one search, `hunt`, which nobody drives."""
+    from search.store.session import open_store
+    from search.store.write import searches
+
+    path = tmp_path / "paretovit.db"
+    store = open_store(str(path), create=True)
+    store.write(lambda session: searches.create(session, "hunt", {}, {}, str(tmp_path / "artifacts"), None))
+    store.close()
+    return path
+
+
+def test_a_name_that_is_taken_offers_to_resume(database, tmp_path, capsys):
+    (tmp_path / "search.yaml").write_text(HEAD)
+    there = files(tmp_path)
+    assert main(["run", "search.yaml"]) == 1
+    err = capsys.readouterr().err
+    assert "'hunt'" in err
+    assert "paretovit resume hunt" in err
+    assert len(err.splitlines()) <= 2
+    assert files(tmp_path) == there
+
+
+def newer_database(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE paretovit_version SET version_num = '9999'")
+    connection.close()
+
+
+READS = [
+    ["status"],
+    ["front", "hunt"],
+    ["resume", "hunt"],
+    ["db", "info"],
+    ["db", "upgrade"],
+    ["run", "search.yaml"],
+]
+
+
+@pytest.mark.parametrize("arguments", READS, ids=" ".join)
+def test_a_newer_database_is_left_alone(arguments, database, tmp_path, capsys):
+    (tmp_path / "search.yaml").write_text(HEAD)
+    newer_database(database)
+    before = database.read_bytes()
+    assert main(arguments) == 1
+    err = capsys.readouterr().err
+    assert "newer paretovit" in err
+    assert "paretovit.db" in err
+    assert len(err.splitlines()) <= 2
+    assert database.read_bytes() == before
+
+
+@pytest.mark.parametrize("db", ["file/below.db", "missing/below.db", "images"])
+def test_a_database_that_cannot_be_made_is_refused_before_anything_is_written(db, tmp_path, capsys):
+    regular_file(tmp_path)
+    empty_folder(tmp_path)
+    (tmp_path / "search.yaml").write_text(HEAD)
+    there = files(tmp_path)
+    assert main(["run", "search.yaml", "--db", db]) in (1, 2)
+    err = capsys.readouterr().err
+    assert db.split("/")[0] in err
+    assert len(err.splitlines()) <= 2
+    assert files(tmp_path) == there
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path, capsys):
+    (tmp_path / "paretovit.db").write_text("not a database, but long enough to look like one " * 40)
+    (tmp_path / "search.yaml").write_text(HEAD)
+    shutil.copy(tmp_path / "paretovit.db", tmp_path / "copy")
+    assert main(["run", "search.yaml"]) == 1
+    assert "paretovit.db" in capsys.readouterr().err
+    assert (tmp_path / "paretovit.db").read_bytes() == (tmp_path / "copy").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["status"], ["front"], ["resume", "hunt"], ["db", "info"]], ids=" ".join
+)
+def test_a_missing_database_is_not_made_by_reading(arguments, tmp_path, capsys):
+    assert main(arguments) in (1, 2)
+    assert "paretovit.db" in capsys.readouterr().err
+    assert files(tmp_path) == set()
+
+
+def test_a_traceback_is_shown_only_when_asked_for(tmp_path):
+    with pytest.raises(Exception, match="no such file"):
+        main(["validate", "search.yaml", "--debug"])
