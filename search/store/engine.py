@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import json
 import threading
+import time
+import uuid
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import tenacity
 from sqlalchemy import Engine, create_engine, event, text
@@ -22,18 +24,10 @@ from search.store.location import Location
 from search.store.reader import BUSY_SECONDS, INSTALL_POSTGRES
 
 T = TypeVar("T")
-NUM_TRIES = 12  # waits of 0.1 s, doubling, 5 s at most: about 40 s in all
+PATIENCE_SECONDS = 2 * BUSY_SECONDS  # a server may take a minute to restart
 _PASSING_STATES = ("08", "40001", "40P01", "53300", "57P01", "57P02", "57P03")
+_KEEP_SECONDS = 7 * 86_400.0  # of dead threads' counters
 _dumps = functools.partial(json.dumps, allow_nan=False)
-
-
-class UncertainCommit(Exception):
-    """The connection was lost during COMMIT: only the server knows whether `number` was committed."""
-
-    def __init__(self, number: int, result: Any) -> None:
-        super().__init__(f"lost the connection while committing transaction {number}")
-        self.number = number
-        self.result = result
 
 
 def make_engine(location: Location) -> Engine:
@@ -50,72 +44,74 @@ def make_engine(location: Location) -> Engine:
 
 def engine_settings(location: Location) -> dict[str, Any]:
     """Arguments of `create_engine` that let many processes use one database; for Optuna's storage too."""
-    settings: dict[str, Any] = {"pool_size": 1, "max_overflow": 1, "pool_timeout": 2 * BUSY_SECONDS}
+    settings: dict[str, Any] = {"pool_size": 1, "max_overflow": 1, "pool_timeout": PATIENCE_SECONDS}
     if location.is_sqlite:
         return settings | {"connect_args": {"timeout": BUSY_SECONDS}}
     return settings | {"pool_pre_ping": True, "connect_args": {"connect_timeout": 10}}
 
 
 class Writer:
-    """Runs functions in write transactions, each exactly once as far as the database shows."""
+    """Runs functions in write transactions, each exactly once as far as the database shows.
+
+    A connection that is lost during COMMIT leaves open whether it was done. On PostgreSQL each thread therefore
+    counts its writes in a row of table `writer`, inside the same transactions: a repetition that finds its number
+    there knows that it was. (`txid_status` cannot tell: a crash may give the same transaction number twice.)
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._inside = threading.local()
+        self._thread = threading.local()
 
     def write(self, fn: Callable[[Session], T]) -> T:
         """`fn(session)` in one transaction, committed; run again whole after a lock or a lost connection."""
-        assert not getattr(self._inside, "busy", False), "a write inside a write would wait for itself"
+        assert not getattr(self._thread, "busy", False), "a write inside a write would wait for itself"
+        counter = self._next_number() if self._engine.dialect.name == "postgresql" else None
+        results: list[T] = []
         retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(NUM_TRIES),
-            wait=tenacity.wait_random_exponential(multiplier=0.1, max=5),
+            stop=tenacity.stop_after_delay(PATIENCE_SECONDS),
+            wait=tenacity.wait_random_exponential(multiplier=0.1, max=2),
             retry=tenacity.retry_if_exception(_will_pass),
             reraise=True,
         )
-        self._inside.busy = True
+        self._thread.busy = True
         try:
-            return retrying(lambda: self._once_or_known(fn))
+            return retrying(lambda: self._once(fn, counter, results))
         finally:
-            self._inside.busy = False
+            self._thread.busy = False
 
-    def _once_or_known(self, fn: Callable[[Session], T]) -> T:
-        try:
-            return self._once(fn)
-        except UncertainCommit as lost:
-            if self._was_committed(lost.number):
-                return lost.result
-            return self._once(fn)
+    def _next_number(self) -> Counter:
+        last = getattr(self._thread, "counter", None) or Counter(uuid.uuid4().hex, 0)
+        self._thread.counter = Counter(last.id, last.number + 1)
+        return self._thread.counter
 
-    def _once(self, fn: Callable[[Session], T]) -> T:
+    def _once(self, fn: Callable[[Session], T], counter: Counter | None, results: list[T]) -> T:
+        """One try. results: of the tries whose COMMIT was sent, the last of which may have been done."""
         with Session(self._engine, expire_on_commit=False) as session:
+            if counter is not None and not _count(session, counter):
+                return results[-1]
             result = fn(session)
             session.flush()
-            if self._engine.dialect.name != "postgresql":
-                session.commit()
-                return result
-            number = session.scalar(text("SELECT txid_current()"))
-            try:
-                session.commit()
-            except DBAPIError as error:
-                if _will_pass(error) and number is not None:
-                    raise UncertainCommit(number, result) from error
-                raise
+            results.append(result)
+            session.commit()
             return result
 
-    def _was_committed(self, number: int) -> bool:
-        """Asks the server, waiting while it restarts or still works on the transaction."""
-        retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(4 * NUM_TRIES),
-            wait=tenacity.wait_random_exponential(multiplier=0.1, max=2),
-            retry=tenacity.retry_if_exception(_will_pass)
-            | tenacity.retry_if_result(lambda s: s == "in progress"),
-            reraise=True,
-        )
-        return retrying(self._status, number) == "committed"
 
-    def _status(self, number: int) -> str | None:
-        with self._engine.connect() as connection:
-            return connection.scalar(text("SELECT txid_status(:number)"), {"number": number})
+class Counter(NamedTuple):
+    """id: of one thread of one process. number: of its write, from 1."""
+
+    id: str
+    number: int
+
+
+def _count(session: Session, counter: Counter) -> bool:
+    """Notes the write's number. False when it is there: waits for an earlier try that the server is still at."""
+    if counter.number == 1:
+        session.execute(text("DELETE FROM writer WHERE time < :old"), {"old": time.time() - _KEEP_SECONDS})
+    statement = """
+        INSERT INTO writer (id, number, time) VALUES (:id, :number, :time)
+        ON CONFLICT (id) DO UPDATE SET number = excluded.number, time = excluded.time
+        WHERE writer.number < excluded.number RETURNING id"""
+    return session.scalar(text(statement), counter._asdict() | {"time": time.time()}) is not None
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

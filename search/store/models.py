@@ -254,3 +254,12 @@ class Queue(Base):
     window: Mapped[str | None] = mapped_column(String(40))
     state: Mapped[str] = mapped_column(String(20))
     created: Mapped[float]
+
+
+class Writer(Base):
+    """Counts the writes of one thread of one process, so that none is done twice; see `search.store.engine`."""
+
+    __tablename__ = "writer"
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    number: Mapped[int] = mapped_column(BigInteger)
+    time: Mapped[float]

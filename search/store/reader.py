@@ -119,12 +119,16 @@ def connect_sqlite(location: Location) -> sqlite3.Connection:
 
 
 def connect_postgres(location: Location) -> Any:
-    """A psycopg connection for reading. Raises psycopg.OperationalError, and UserError without the driver."""
+    """A psycopg connection for reading. Raises UserError without the driver, and when the server refuses."""
     try:
         import psycopg
     except ImportError as error:
         raise UserError(INSTALL_POSTGRES) from error
-    return psycopg.connect(location.conninfo, autocommit=True, connect_timeout=10)
+    try:
+        return psycopg.connect(location.conninfo, autocommit=True, connect_timeout=10)
+    except psycopg.Error as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{location.label}: {reason}; check that it runs, and user and password") from error
 
 
 def _answers(connection: Any) -> bool:

@@ -155,22 +155,15 @@ def _sqlite_remedy(path: Path, error: BaseException) -> str:
 
 
 def _postgres_version(location: Location) -> str | None:
-    connection = None
+    connection = connect_postgres(location)
     try:
-        connection = connect_postgres(location)
         found = connection.execute("SELECT to_regclass(%s)", (VERSION_TABLE,)).fetchone()
-        if not found or found[0] is None:
+        if found[0] is None:
             return None
         row = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()
         return row[0] if row else None
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] != "psycopg":
-            raise
-        reason = " ".join(str(error).split())
-        raise UserError(f"{location.label}: {reason}; check that it runs, and user and password") from error
     finally:
-        if connection is not None:
-            connection.close()
+        connection.close()
 
 
 def _migrate(store: Store) -> None:

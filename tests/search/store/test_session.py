@@ -279,7 +279,7 @@ class TestPostgres:
             if reached:
                 commit(connection)
             monkeypatch.setattr(dialect, "do_commit", commit)
-            connection.close()
+            connection.dbapi_connection.close()
             raise psycopg.OperationalError("server closed the connection unexpectedly")
 
         monkeypatch.setattr(dialect, "do_commit", broken)

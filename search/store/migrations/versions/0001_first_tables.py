@@ -249,9 +249,17 @@ def upgrade() -> None:
         ["digest", "device_id", "threads", "runtime", "precision", "batch_size", "protocol"],
         unique=False,
     )
+    op.create_table(
+        "writer",
+        sa.Column("id", sa.String(length=32), nullable=False),
+        sa.Column("number", sa.BigInteger(), nullable=False),
+        sa.Column("time", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_writer"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_table("writer")
     op.drop_index("ix_measurement_key", table_name="measurement")
     op.drop_index("ix_measurement_candidate_id", table_name="measurement")
     op.drop_table("measurement")
