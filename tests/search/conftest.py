@@ -34,7 +34,7 @@ class Postgres:
 
     def control(self, *arguments: str) -> None:
         """`pg_ctl`, which refuses to run as root."""
-        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c max_connections=120"
+        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c max_connections=120 -c fsync=off"
         self.run(
             "pg_ctl", "-w", "-D", f"{self.folder}/data", "-l", f"{self.folder}/log", "-o", options, *arguments
         )
