@@ -25,8 +25,7 @@ mkdir -p "$database.artifacts"
 paretovit run examples/digits.yaml --db "$database"
 
 echo
-paretovit front digits --db "$database"
-echo
-echo "Open in a browser: $(pwd)/$database.artifacts/digits/report.html"
-echo "Look further:      paretovit status digits --db $database"
-echo "                   paretovit show digits NUMBER --db $database"
+echo "Open the report in a browser. Then look further:"
+echo "    paretovit status digits --db $database"
+echo "    paretovit front digits --all --db $database"
+echo "    paretovit show digits NUMBER --db $database"
