@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from dashboards.figures import front, palette
+from dashboards.figures.front import Axis
+from dashboards.figures.points import Point, hover
+from spaces.spec import ArchSpec
+
+AXES = {
+    "accuracy": Axis("accuracy", "Accuracy", "max", is_cost=False),
+    "latency_ms": Axis("latency_ms", "Latency (ms)", "min", limit=2.0),
+    "throughput": Axis("throughput", "Throughput", "max"),
+    "params": Axis("params", "Parameters", "min"),
+}
+OBJECTIVES = ("accuracy", "latency_ms")
+
+
+def point(number: int, group: str, values: Mapping[str, float], note: str = "", label: str = "") -> Point:
+    return Point(
+        key=f"c{number}",
+        number=number,
+        label=label or f"#{number}",
+        family="vit",
+        architecture="depth 2",
+        group=group,
+        state="finished",
+        values=values,
+        intervals={"accuracy": (values["accuracy"] - 0.02, values["accuracy"] + 0.03)}
+        if "accuracy" in values
+        else {},
+        epoch=12 if "accuracy" in values else 0,
+        epochs=12,
+        note=note,
+        spec=ArchSpec("vit"),
+    )
+
+
+POINTS = [
+    point(1, palette.FRONT, {"accuracy": 0.90, "latency_ms": 1.0, "throughput": 900}),
+    point(2, palette.FRONT, {"accuracy": 0.80, "latency_ms": 0.5, "throughput": 1900}),
+    point(3, palette.FRONT, {"accuracy": 0.95, "latency_ms": 1.8, "throughput": 500}),
+    point(4, palette.DOMINATED, {"accuracy": 0.85, "latency_ms": 1.5}),
+    point(5, palette.REJECTED, {"latency_ms": 3.5}, note="latency_ms 3.5 is above its limit"),
+    point(6, palette.UNFINISHED, {}),
+    point(7, palette.BASELINE, {"accuracy": 0.88, "latency_ms": 1.2}),
+]
+
+
+@pytest.fixture
+def info() -> front.FrontInfo:
+    return front.front_info(POINTS, AXES, OBJECTIVES)
+
+
+def traces(figure: dict, role: str) -> dict[str, dict]:
+    return {trace["meta"]["group"]: trace for trace in figure["data"] if trace["meta"]["role"] == role}
+
+
+def test_quality_is_drawn_against_cost_whatever_the_order_of_the_objectives(info: front.FrontInfo) -> None:
+    assert (info.x, info.y) == ("latency_ms", "accuracy")
+    turned = front.front_info(POINTS, AXES, ("latency_ms", "accuracy"))
+    assert (turned.x, turned.y) == ("latency_ms", "accuracy")
+
+
+def test_axes_hold_the_objectives_first_and_no_quantity_that_nobody_has(info: front.FrontInfo) -> None:
+    assert list(info.axes) == ["accuracy", "latency_ms", "throughput"]
+
+
+def test_one_objective_is_drawn_against_the_first_other_quantity() -> None:
+    single = front.front_info(POINTS, AXES, ("latency_ms",))
+    assert (single.x, single.y) == ("accuracy", "latency_ms")
+    assert front.front_line(single, single.x, single.y) == []
+
+
+def test_a_search_without_any_point_still_draws() -> None:
+    empty = front.front_info([], AXES, OBJECTIVES)
+    figure = front.draw(empty, palette.THEMES["light"])
+    assert list(empty.axes) == list(OBJECTIVES)
+    assert len(figure["data"]) == 1
+
+
+def test_the_line_joins_the_front_alone_from_cheap_to_dear(info: front.FrontInfo) -> None:
+    assert [p.number for p in front.front_line(info, "latency_ms", "accuracy")] == [2, 1, 3]
+
+
+def test_the_line_steps_at_the_worse_of_two_points(info: front.FrontInfo) -> None:
+    line = traces(front.draw(info, palette.THEMES["light"]), "line")[palette.FRONT]
+    assert line["line"]["shape"] == "hv"
+    fast = front.front_info(POINTS, AXES, ("accuracy", "throughput"))
+    assert traces(front.draw(fast, palette.THEMES["light"]), "line")[palette.FRONT]["line"]["shape"] == "vh"
+
+
+def test_no_line_is_drawn_on_axes_that_are_not_the_objectives(info: front.FrontInfo) -> None:
+    figure = front.draw(info, palette.THEMES["light"], x="throughput")
+    assert traces(figure, "line")[palette.FRONT]["x"] == []
+
+
+def test_what_has_no_accuracy_stands_in_the_strip_and_not_in_the_plot(info: front.FrontInfo) -> None:
+    figure = front.draw(info, palette.THEMES["light"])
+    assert traces(figure, "points")[palette.REJECTED]["y"] == [None]
+    assert traces(figure, "strip")[palette.REJECTED]["x"] == [3.5]
+    assert figure["layout"]["yaxis2"]["visible"]
+    costs = front.draw(info, palette.THEMES["light"], x="latency_ms", y="latency_ms")
+    assert traces(costs, "points")[palette.REJECTED]["y"] == [3.5]
+    assert not costs["layout"]["yaxis2"]["visible"]
+
+
+def test_front_points_and_baselines_carry_their_intervals(info: front.FrontInfo) -> None:
+    drawn = traces(front.draw(info, palette.THEMES["light"]), "points")
+    bars = drawn[palette.FRONT]["error_y"]
+    assert bars["visible"]
+    assert bars["array"] == pytest.approx([0.03] * 3)
+    assert bars["arrayminus"] == pytest.approx([0.02] * 3)
+    assert drawn[palette.BASELINE]["error_y"]["visible"]
+    assert not drawn[palette.DOMINATED]["error_y"]["visible"]
+
+
+def test_limits_of_the_shown_axes_are_drawn(info: front.FrontInfo) -> None:
+    (limit,) = front.draw(info, palette.THEMES["light"])["layout"]["shapes"]
+    assert (limit["x0"], limit["x1"], limit["yref"]) == (2.0, 2.0, "paper")
+    (limit,) = front.draw(info, palette.THEMES["light"], x="throughput", y="latency_ms")["layout"]["shapes"]
+    assert (limit["y0"], limit["xref"]) == (2.0, "paper")
+
+
+def test_a_cost_that_spreads_twentyfold_begins_on_a_logarithmic_axis(info: front.FrontInfo) -> None:
+    wide = [*POINTS, point(8, palette.DOMINATED, {"accuracy": 0.01, "latency_ms": 10.0})]
+    wide_info = front.front_info(wide, AXES, OBJECTIVES)
+    assert front.is_wide(wide_info, "latency_ms")
+    assert not front.is_wide(wide_info, "accuracy")
+    assert not front.is_wide(info, "latency_ms")
+
+
+def test_the_pointer_shows_architecture_interval_and_reason_as_text() -> None:
+    rejected = point(9, palette.REJECTED, {"accuracy": 0.5}, note="<b>no</b> & never", label="<i>x</i>")
+    text = hover(rejected, ["accuracy", "latency_ms"])
+    assert "depth 2" in text
+    assert "accuracy 0.500 (0.480–0.530)" in text
+    assert "&lt;b&gt;no&lt;/b&gt; &amp; never" in text
+    assert "<i>" not in text
+
+
+def test_every_group_has_its_own_symbol_and_colour_in_both_themes() -> None:
+    groups = palette.GROUPS.values()
+    assert len({group.symbol for group in groups}) == len(groups)
+    assert len({group.path for group in groups}) == len(groups)
+    for theme in palette.THEMES.values():
+        assert len({theme.groups[group.key] for group in groups}) == len(groups)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2.2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", palette.THEMES.values(), ids=palette.THEMES)
+def test_colours_stand_out_from_their_background(theme: palette.Theme) -> None:
+    for colour in (*theme.groups.values(), *theme.curves, theme.limit):
+        assert contrast(colour, theme.background) >= 3
+    for text in (theme.ink, theme.muted):
+        assert contrast(text, theme.background) >= 4.5

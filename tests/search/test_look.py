@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search.cli.main import main
+
+
+@pytest.fixture
+def run(filled: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a command on the filled database and returns (exit code, standard output, standard error)."""
+    monkeypatch.setenv("PARETOVIT_DB", str(filled.path))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_status_counts_candidates_jobs_and_epochs(run: Any) -> None:
+    code, out, _ = run("status", "digits", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["search"]["name"] == "digits"
+    assert found["search"]["state"] == "finished"
+    assert found["candidates"]["finished"] == 9
+    assert sum(found["candidates"].values()) == 22
+    assert found["epochs"] == 10 * 12 + 5 * 4
+    assert set(found) >= {"search", "candidates", "jobs", "epochs", "best"}
+
+
+def test_status_and_front_without_a_name_show_all_searches(run: Any) -> None:
+    assert [one["search"]["name"] for one in json.loads(run("status", "--json")[1])] == ["digits"]
+    assert [one["search"] for one in json.loads(run("front", "--json")[1])] == ["digits"]
+    assert "digits: finished" in run("status")[1]
+
+
+def test_each_front_row_has_its_intervals_and_the_text_says_how_it_was_measured(run: Any) -> None:
+    shown = json.loads(run("front", "digits", "--json")[1])
+    out = run("front", "digits")[1]
+    lines = {line.split()[0]: line for line in out.splitlines() if line.strip()}
+    assert len(shown["front"]) >= 3
+    for point in shown["front"]:
+        line = lines[f"#{point['candidate']}"]
+        low, high = point["intervals"]["latency_ms"]
+        assert f"({low:.3f}–{high:.3f})" in line
+        low, high = point["intervals"]["accuracy"]
+        assert f"({low:.3f}–{high:.3f})" in line
+        assert "12 of 12" in line
+    assert "resnet" in lines
+    assert "270 validation images" in " ".join(out.split())
+    assert "Example CPU" in out
+    assert "Limit: latency_ms at most" in out
+
+
+def test_the_front_alone_is_shown_unless_all_is_asked_for(run: Any) -> None:
+    assert "candidates" not in json.loads(run("front", "digits", "--json")[1])
+    assert len(json.loads(run("front", "digits", "--json", "--all")[1])["candidates"]) == 22
+    assert "rejected" not in run("front", "digits")[1]
+    everything = run("front", "digits", "--all")[1]
+    assert "is above its limit" in everything
+    assert "4 of 12" in everything
+
+
+def test_csv_holds_one_point_a_line_with_the_bounds_of_its_intervals(run: Any) -> None:
+    shown = json.loads(run("front", "digits", "--json")[1])
+    table = list(csv.DictReader(run("front", "digits", "--csv")[1].splitlines()))
+    assert [int(row["candidate"]) for row in table] == [point["candidate"] for point in shown["front"]]
+    for row, point in zip(table, shown["front"], strict=True):
+        assert float(row["accuracy"]) == point["values"]["accuracy"]
+        assert [float(row["latency_ms_low"]), float(row["latency_ms_high"])] == point["intervals"][
+            "latency_ms"
+        ]
+        assert json.loads(row["args"]) == point["spec"]["args"]
+    everything = list(csv.DictReader(run("front", "--csv", "--all")[1].splitlines()))
+    assert len(everything) == 23
+
+
+def test_json_and_csv_together_are_refused(run: Any) -> None:
+    code, out, err = run("front", "digits", "--json", "--csv")
+    assert (code, out) == (2, "")
+    assert "--csv" in err
+
+
+def test_show_tells_how_a_candidate_is_built_trained_and_measured(run: Any) -> None:
+    code, out, _ = run("show", "digits", "9")
+    assert code == 0
+    for told in (
+        "timm.create_model(",
+        "after 4 epochs",
+        "after 12 of 12 epochs",
+        "calls at batch 1",
+        "attempt 1: done",
+    ):
+        assert told in out
+    found = json.loads(run("show", "digits", "9", "--json")[1])
+    assert [epoch["epoch"] for epoch in found["epochs"]] == list(range(1, 13))
+    assert list(found["by_rung"]) == ["4", "12"]
+    assert found["standing"] == "front"
+
+
+def test_show_takes_a_baseline_by_its_name_and_a_number_with_a_hash(run: Any) -> None:
+    assert json.loads(run("show", "digits", "resnet", "--json")[1])["standing"] == "baseline"
+    assert json.loads(run("show", "digits", "#18", "--json")[1])["reason"].startswith("loss is not finite")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("status", "digit"), "did you mean 'digits'"),
+        (("front", "nothing"), "no search 'nothing'"),
+        (("show", "digits", "99"), "there are 1 to 22"),
+        (("show", "digits", "resnext"), "there are: resnet"),
+        (("report", "digits", "--to", "."), "is a folder"),
+        (("status", "--db", "/nowhere/at/all.db"), "no such database"),
+    ],
+)
+def test_mistakes_are_one_line_and_say_what_there_is(run: Any, arguments: tuple[str, ...], told: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (1, "")
+    assert told in err
+    assert len(err.splitlines()) == 1
+
+
+def test_report_prints_the_path_that_it_wrote(run: Any, tmp_path: Path) -> None:
+    code, out, _ = run("report", "digits", "--to", str(tmp_path / "a" / "front.html"))
+    assert code == 0
+    assert Path(out.strip()) == tmp_path / "a" / "front.html"
+    assert Path(out.strip()).stat().st_size > 1_000_000
+
+
+def test_a_name_cannot_move_the_terminals_cursor(filled: Any, run: Any) -> None:
+    from sqlalchemy import update
+
+    from search.store.models import Search
+
+    filled.store.write(
+        lambda session: session.execute(update(Search).values(name="a\x1b[2J\nb", reason="\x07"))
+    )
+    for command in ("status", "front"):
+        out = run(command)[1]
+        assert "\x1b" not in out
+        assert "\x07" not in out
+        assert "a?[2J?b" in out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["status"], ["front"], ["front", "--json", "--all"], ["show", "digits", "3"]]
+)
+def test_looking_loads_no_torch_ray_or_optuna(filled: Any, arguments: list[str]) -> None:
+    code = (
+        "import sys; from search.cli.main import main; main(sys.argv[1:]);"
+        "sys.stderr.write(','.join({'torch', 'ray', 'optuna', 'timm', 'sqlalchemy', 'plotly'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PARETOVIT_DB": str(filled.path)},
+    )
+    assert done.stdout
+    assert done.stderr == ""
