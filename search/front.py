@@ -166,9 +166,10 @@ def _figures(
     """Candidate's row id -> figures of its newest measurement under the conditions, unflagged before
     flagged."""
     chosen: dict[int, Mapping[str, Any]] = {}
+    wanted = None if conditions is None else _key(conditions)
     for m in measured:
         key = (m.device_id, m.threads, m.runtime, m.precision, m.batch_size, m.protocol)
-        if conditions is None or key != _key(conditions) or m.candidate_id is None:
+        if key != wanted or m.candidate_id is None:
             continue
         known = chosen.get(m.candidate_id)
         if known is None or (known["flags"] and not m.figures["flags"]):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from search.objectives import Limit
-from workers.job import Measurement
+
+if TYPE_CHECKING:  # `front` imports this module, and has half a second
+    from workers.job import Measurement
 
 Interval = tuple[float, float]
 
