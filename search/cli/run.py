@@ -41,10 +41,12 @@ def resume(
 def _end(ended: Ended, db: str | None) -> int:
     """Prints the front, writes the report, and returns the exit code."""
     from dashboards.report import write_report
-
-    from search.cli.look import print_front
+    from search.cli import look_text
+    from search.errors import NoFeasibleCandidate
+    from search.front import front_view
     from search.launch import INTERRUPTED
     from search.states import SearchState
+    from search.store.read.searches import search_by_name
     from search.store.session import open_store
 
     if ended.state != SearchState.FINISHED:
@@ -52,12 +54,16 @@ def _end(ended: Ended, db: str | None) -> int:
         return INTERRUPTED
     store = open_store(db, create=False)
     try:
-        size = print_front(store, ended.search)
-        path = write_report(store, ended.search, ended.artifacts / "report.html")
+        with store.read() as reader:
+            view = front_view(reader, search_by_name(reader, ended.search))
+            path = write_report(reader, ended.search, ended.artifacts / "report.html")
     finally:
         store.close()
+    typer.echo(look_text.front(view, everything=False))
     typer.echo(f"report: {path}")
-    return 0 if size else 3
+    if not view.front:
+        raise NoFeasibleCandidate(f"search {ended.search}: no candidate finished within its constraints")
+    return 0
 
 
 def _say(text: str) -> None:
