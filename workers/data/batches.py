@@ -59,11 +59,11 @@ class Augment:
 
     @classmethod
     def of(cls, settings: DataSettings, image_size: int, max_shift: float) -> Augment:
-        """max_shift: fraction of the side. Flips where the settings' symmetries allow them."""
+        """max_shift: share of the side, rounded down to pixels. Flips where the settings' symmetries allow them."""
         flip = settings.symmetries == "horizontal_flip" or (
             settings.symmetries == "auto" and settings.source == "folder"
         )
-        return cls(max_shift=min(round(max_shift * image_size), image_size - 1), flip=flip)
+        return cls(max_shift=int(max_shift * image_size), flip=flip)
 
 
 _resident: dict[str, DeviceData] = {}

@@ -57,8 +57,11 @@ def _draw(listing: Listing, pool: np.ndarray, wanted: dict[str, float], settings
                 f" {needed}; add images or remove the class"
             )
         start = 0
-        for name, fraction in wanted.items():
-            count = min(max(1, round(len(members) * fraction)), len(members) - len(wanted))
+        for position, (name, fraction) in enumerate(wanted.items()):
+            spare = (
+                len(members) - start - (len(wanted) - position)
+            )  # what follows needs an image each, and so does train
+            count = min(max(1, round(len(members) * fraction)), spare)
             parts[name].append(members[start : start + count])
             start += count
         parts["train"].append(members[start:])
