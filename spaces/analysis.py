@@ -5,84 +5,57 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spaces import baselines, hybrid, swin, vit
+from spaces import hybrid, resnet, swin, vit
 from spaces.costs import Analysis
-from spaces.spec import ArchSpec
+from spaces.spec import ArchSpec, Task
 
 __all__ = ["Analysis", "analyse", "knows"]
 
-_TASK = {"img_size": 224, "in_chans": 3, "num_classes": 1000}
-_VIT = {
-    "patch_size": 16,
-    "embed_dim": 768,
-    "depth": 12,
-    "num_heads": 12,
-    "mlp_ratio": 4.0,
-    "class_token": True,
-    "global_pool": "token",
-    **_TASK,
-}
-_SWIN = {
-    "patch_size": 4,
-    "window_size": 7,
-    "embed_dim": 96,
-    "depths": [2, 2, 6, 2],
-    "num_heads": [3, 6, 12, 24],
-    "mlp_ratio": 4.0,
-    **_TASK,
-}
-_REQUIRED: Any = None
-_HYBRID = {"stem_channels": _REQUIRED, "stem_strides": _REQUIRED, **_VIT}
-_RESNET = {
-    "channels": _REQUIRED,
-    "layers": _REQUIRED,
-    "stem_stride": _REQUIRED,
-    "in_chans": 3,
-    "num_classes": 1000,
-}
+ClosedForm = Callable[[Mapping[str, Any], int], Analysis]
+Known = tuple[ClosedForm, Mapping[str, Any], frozenset[str]]
 
-# Entry point -> (closed form, every argument that it understands with timm's default).
-_MODELS: dict[str, tuple[Callable[[Mapping[str, Any], int], Analysis], dict[str, Any]]] = {
-    **{
-        name: (
-            vit.analyse,
-            {
-                **_VIT,
-                "patch_size": values["patch_size"],
-                "embed_dim": 64 * int(values["heads"]),
-                "num_heads": values["heads"],
-            },
-        )
-        for name, values in vit.NAMED.items()
-    },
-    **{
-        name: (
-            swin.analyse,
-            {
-                **_SWIN,
-                "embed_dim": 32 * int(values["heads"]),
-                "depths": [values[f"depth_{stage}"] for stage in (1, 2, 3, 4)],
-                "num_heads": [int(values["heads"]) * 2**stage for stage in range(4)],
-            },
-        )
-        for name, values in swin.NAMED.items()
-    },
-    hybrid.MODEL: (hybrid.analyse, {key: value for key, value in _HYBRID.items() if key != "patch_size"}),
-    baselines.MODEL: (baselines.analyse, _RESNET),
-}
+_TASK = Task(image_size=224, channels=3, num_classes=1000)
+
+
+def _known() -> dict[str, Known]:
+    """Entry point -> its closed form, all arguments that it understands, and those of them that have no default."""
+    encoder: dict[str, Any] = {"depth": 12, "heads": 12, "head_width": 64, "mlp_ratio": 4.0}
+    stem: dict[str, Any] = {"stride": 16, "stem_depth": 4, "stem_width": 64, "pooling": "class_token"}
+    ours: dict[str, Known] = {
+        hybrid.MODEL: (
+            hybrid.analyse,
+            hybrid.Hybrid().spec(_TASK, {**stem, **encoder}).args,
+            frozenset({"stem_channels", "stem_strides"}),
+        ),
+        resnet.MODEL: (
+            resnet.analyse,
+            resnet.resnet(_TASK, 64, 2).args,
+            frozenset({"channels", "layers", "stem_stride"}),
+        ),
+    }
+    nothing: frozenset[str] = frozenset()
+    vits = {name: (vit.analyse, vit.ViT().spec(_TASK, own).args, nothing) for name, own in vit.NAMED.items()}
+    swins = {
+        name: (swin.analyse, swin.Swin().spec(_TASK, own).args, nothing) for name, own in swin.NAMED.items()
+    }
+    return {**ours, **vits, **swins}
+
+
+_MODELS = _known()
 
 
 def knows(spec: ArchSpec) -> bool:
     """Whether `analyse` has a closed form for the model with exactly these arguments."""
     if spec.model not in _MODELS:
         return False
-    args = {**_MODELS[spec.model][1], **spec.args}
+    _, defaults, required = _MODELS[spec.model]
+    args = {**defaults, **spec.args}
     return (
-        args.keys() == _MODELS[spec.model][1].keys()
-        and None not in args.values()
+        args.keys() == defaults.keys()
+        and required <= spec.args.keys()
+        and all(_alike(value, defaults[key]) for key, value in args.items())
         and args.get("img_size", spec.image_size) == spec.image_size
-        and args.get("global_pool", "avg") in ("token", "avg")
-        and isinstance(args.get("window_size", 0), int)
+        and len({len(value) for value in args.values() if isinstance(value, list)}) <= 1
     )
 
 
@@ -90,5 +63,17 @@ def analyse(spec: ArchSpec) -> Analysis:
     """The closed form of a network, for one image. Raises ValueError for a model that it does not know."""
     if not knows(spec):
         raise ValueError(f"no closed form for {spec.model} with arguments {sorted(spec.args)}")
-    closed_form, defaults = _MODELS[spec.model]
+    closed_form, defaults, _ = _MODELS[spec.model]
     return closed_form({**defaults, **spec.args}, spec.image_size)
+
+
+def _alike(value: object, default: object) -> bool:
+    """Whether an argument has the kind of its default: a positive number, a list of them, a switch, a pooling."""
+    if isinstance(default, bool):
+        return isinstance(value, bool)
+    if isinstance(default, str):
+        return value in vit.POOLING.values()
+    if isinstance(default, list):
+        return isinstance(value, list) and bool(value) and all(_alike(each, 1) for each in value)
+    numbers = (int, float) if isinstance(default, float) else (int,)
+    return isinstance(value, numbers) and not isinstance(value, bool) and value > 0

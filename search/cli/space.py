@@ -40,15 +40,18 @@ def space(
 
     if (preset is None) == (named is None):
         raise UsageError(f"space: give one of a preset ({', '.join(PRESETS)}) and --named TIMM_NAME")
+    if named is not None and families is not None:
+        raise UsageError("space: --families does not go with --named")
+    shown_size = 224 if named else PRESETS[preset].example_size if preset in PRESETS else 32
+    task = Task(
+        image_size=shown_size if image_size is None else image_size,
+        channels=3 if channels is None else channels,
+        num_classes=(1000 if named else 10) if classes is None else classes,
+    )
     try:
         if named is not None:
-            if families is not None:
-                raise UsageError("space: --families does not go with --named")
-            shown = named_space(named, Task(image_size or 224, channels or 3, classes or 1000))
+            shown = named_space(named, task)
         else:
-            assert preset is not None
-            size = PRESETS[preset].example_size if image_size is None and preset in PRESETS else image_size
-            task = Task(32 if size is None else size, channels or 3, classes or 10)
             shown = make_space(task, preset, None if families is None else families.split(","))
     except SpaceError as error:
         raise UsageError(f"space: {error}") from None

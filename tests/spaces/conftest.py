@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +53,8 @@ class Counted:
 def count_built(spec: ArchSpec, device: str = "cpu") -> Counted:
     """Builds the network and runs one image through it. Attention runs as plain matrix products, which the
     counters see."""
-    with torch.device(device), torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
+    where = nullcontext() if device == "cpu" else torch.device(device)
+    with where, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
         model = models.build(spec).eval()
         image = torch.ones(1, spec.args["in_chans"], spec.image_size, spec.image_size)
         with Counter() as counter:

@@ -41,7 +41,11 @@ def test_a_named_model_of_timm_has_the_parameters_of_its_point(name):
         ArchSpec("vit_base_patch16_224", {"img_size": 224, "global_pool": "map"}, 224),
         ArchSpec("vit_base_patch16_224", {"img_size": 224}, 256),
         ArchSpec("swin_tiny_patch4_window7_224", {"window_size": [7, 7, 7, 7]}, 224),
+        ArchSpec("swin_tiny_patch4_window7_224", {"depths": [2, 2]}, 224),
         ArchSpec("paretovit_conv_stem_vit", {"img_size": 32}, 32),
+        ArchSpec("vit_base_patch16_224", {"patch_size": "16"}, 224),
+        ArchSpec("vit_base_patch16_224", {"patch_size": 0}, 224),
+        ArchSpec("vit_base_patch16_224", {"depth": True}, 224),
     ],
 )
 def test_what_has_no_closed_form_is_said_and_not_guessed(spec):
