@@ -17,9 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ray
+from ray import tune
+from ray.tune import Callback, RunConfig, TuneConfig
+from ray.tune.search import Searcher
+
 from search import leftovers
 from search.driver import Driver, Idle
 from search.states import AttemptState
+from search.trainable import run_job
 from workers.job import Decision, EpochReport, Job, Outcome
 
 JOBS_A_TUNER = 2000
@@ -61,7 +67,6 @@ def _ray(num_workers: int) -> Iterator[Path]:
     leftovers.clear()
     scratch = leftovers.make_scratch()
     on_sigterm = signal.getsignal(signal.SIGTERM)
-    import ray
 
     address = os.environ.get("RAY_ADDRESS")
     common: dict[str, Any] = {
@@ -83,63 +88,77 @@ def _ray(num_workers: int) -> Iterator[Path]:
 
 def _run_tuner(driver: Driver, num_workers: int, scratch: Path) -> bool:
     """One Tuner's worth of jobs. True when the driver has finished."""
-    from ray import tune
-    from ray.tune import Callback, RunConfig, TuneConfig
-    from ray.tune.search import Searcher
-
-    from search.trainable import run_job
-
     jobs = _Jobs(driver, scratch)
-
-    class DriverSearcher(Searcher):
-        """Asks the driver for every trial and tells it how each ends."""
-
-        def suggest(self, trial_id: str) -> Any:
-            if jobs.num_started >= JOBS_A_TUNER:
-                return Searcher.FINISHED
-            config = jobs.start(trial_id)
-            if config is None:
-                return Searcher.FINISHED if jobs.finished else None
-            return config
-
-        def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-            jobs.report(trial_id, result)
-
-        def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
-            jobs.end(trial_id)
-
-        def save(self, checkpoint_path: str) -> None:
-            """Nothing: the database is the truth, and a resumed search builds a new Tuner."""
-
-        def restore(self, checkpoint_path: str) -> None:
-            """Nothing, as `save`."""
-
-    class Clock(Callback):
-        """Called in every round of Tune's loop."""
-
-        def on_step_begin(self, iteration: int, trials: Any, **info: Any) -> None:
-            jobs.tick()
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tune.Tuner(
             tune.with_resources(run_job, {"cpu": 1}),
             tune_config=TuneConfig(
-                search_alg=DriverSearcher(),
+                search_alg=_DriverSearcher(jobs),
                 num_samples=-1,
                 max_concurrent_trials=num_workers,
                 reuse_actors=True,
-                trial_name_creator=lambda trial: trial.trial_id,
-                trial_dirname_creator=lambda trial: trial.trial_id,
+                trial_name_creator=_trial_name,
+                trial_dirname_creator=_trial_name,
             ),
             run_config=RunConfig(
                 name=f"tuner-{os.getpid()}",
                 storage_path=str(scratch / "tune"),
-                callbacks=[Clock()],
+                callbacks=[_Clock(jobs)],
                 verbose=0,
             ),
         ).fit()
     return jobs.finished
+
+
+def _trial_name(trial: Any) -> str:
+    return trial.trial_id
+
+
+class _DriverSearcher(Searcher):
+    """Asks the driver for every trial and tells it how each ends."""
+
+    def __init__(self, jobs: _Jobs) -> None:
+        super().__init__()
+        self._jobs = jobs
+
+    def suggest(self, trial_id: str) -> Any:
+        if self._jobs.num_started >= JOBS_A_TUNER:
+            return Searcher.FINISHED
+        config = self._jobs.start(trial_id)
+        if config is None and self._jobs.finished:
+            return Searcher.FINISHED
+        return config
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        self._jobs.report(trial_id, result)
+
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
+        self._jobs.end(trial_id)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing: the database is the truth, and a resumed search builds a new Tuner."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Nothing, as `save`."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+
+class _Clock(Callback):
+    """Called in every round of Tune's loop."""
+
+    def __init__(self, jobs: _Jobs) -> None:
+        self._jobs = jobs
+
+    def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
+        self._jobs.tick()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
 
 
 class _Jobs:
