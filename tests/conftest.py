@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,17 @@ class Filled:
     baseline: str
 
 
-def fill(path: Path, name: str = "digits", hostile: str = "") -> Filled:
-    """Makes the database at `path`. hostile: text that is put wherever a user's or a model's own words may stand."""
+def fill(path: Path | str, name: str = "digits", hostile: str = "") -> Filled:
+    """Makes the database at `path` or URL. hostile: put wherever a user's or a model's own words may stand."""
     store = open_store(str(path), create=True)
     store.write(lambda session: _Filling(session, name, hostile).fill())
-    return Filled(store, path, name, hostile or "resnet")
+    return Filled(store, Path(path), name, hostile or "resnet")
+
+
+@pytest.fixture(scope="session")
+def fill_at() -> Callable[..., Filled]:
+    """`fill`, for tests that choose the database."""
+    return fill
 
 
 @pytest.fixture
