@@ -37,43 +37,48 @@ def starter(name: str, source: str, path: str | None, data: DataSummary) -> str:
     where = "" if path is None else f"\n  path: {json.dumps(path, ensure_ascii=False)}"
     return f"""\
 # A search of paretovit. Check it with `paretovit validate`, start it with `paretovit run`.
-# Only name and data are needed; everything else shows its default or a value that fits these images.
+# Only name and data are needed; the rest shows its default or a value that fits these images.
 name: {json.dumps(name)}
 
 # {counts} images, {channels}, {classes}
 data:
-  source: {source}                  # digits | idx (MNIST-format files) | folder (one folder a class){where}
-  image_size: {data.image_size}                  # pixels a side that images are brought to
+{_line(f"source: {source}", "digits | idx (MNIST-format files) | folder (one folder a class)")}{where}
+{_line(f"image_size: {data.image_size}", "pixels a side that images are brought to")}
 
-# What the front trades, one to three of: {", ".join(QUANTITIES)}.
+# What the front trades, one to three of:
+# {", ".join(QUANTITIES)}.
 objectives: [accuracy, latency_ms]
 
-# Bounds. A candidate that breaks one is rejected before it is trained. A number, or relative to a baseline:
+# A candidate that breaks a bound is rejected before it is trained. A number, or relative to a baseline:
 # constraints:
 #   latency_ms: 1.5x resnet
 #   peak_memory_mb: 500
 
 space:
-  preset: {preset_for(data.image_size)}                  # tiny for small images, small from 64 px
-#  families: [vit, swin, hybrid]   # all of the preset unless named
+{_line(f"preset: {preset_for(data.image_size)}", "tiny for small images, small for larger ones")}
+#  families: [vit, swin, hybrid]    # all of the preset unless named
 #  vit:
 #    depth: [2, 4, 6]
 
 cost:
-  device: auto                  # the first GPU, else the CPU
-  batch_size: 1                 # images a call for the latency
+{_line("device: auto", "the first GPU, else the CPU")}
+{_line("batch_size: 1", "images a call for the latency")}
 
 training:
-  epochs: {epochs}                    # of a candidate that goes all the way
-  batch_size: 128
+{_line(f"epochs: {epochs}", "of a candidate that goes all the way")}
+{_line("batch_size: 128", "images a step")}
 
 search:
-  max_candidates: {candidates}
-  rungs: auto                   # train in stages and go on with the best; none trains all in full
-#  deadline: "07:00"             # or a duration, 8h; the search ends by then with what it has
-  workers: auto                 # trainings at a time
+{_line(f"max_candidates: {candidates}", "architectures to try")}
+{_line("rungs: auto", "train in stages and go on with the best; none trains all in full")}
+#  deadline: "07:00"                # or a duration, 8h; the search ends by then with what it has
+{_line("workers: auto", "trainings at a time")}
   seed: 0
 """
+
+
+def _line(setting: str, comment: str) -> str:
+    return f"  {setting:<32}  # {comment}"
 
 
 def _comment(shown: str) -> str:

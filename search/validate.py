@@ -21,6 +21,7 @@ from workers.data.listing import DataError
 from workers.data.summary import DataSummary, summarise
 from workers.errors import DeviceError
 
+_BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError)
 _KEY = re.compile(r"((?:[a-z_]\w*)(?:\.[\w-]+)*): (.*)", re.DOTALL)
 
 
@@ -55,7 +56,7 @@ def check(config: SearchConfig, now: float) -> Checked:
         raise _located(config, "space", error, inside=("preset", "families", *registry.FAMILIES)) from None
     if config.baselines:
         for name, spec in plan.baselines.items():
-            _count(config, f"baselines.{name}", spec)
+            _run_on_meta(config, f"baselines.{name}", spec)
     return Checked(plan, ends)
 
 
@@ -133,6 +134,30 @@ def _count(config: SearchConfig, key: str, spec: ArchSpec) -> int:
 
     try:
         return models.count(spec)
-    except (ValueError, TypeError, RuntimeError, AssertionError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise config.error(key, f"{spec.model} with {dict(spec.args)} does not build: {reason}") from None
+    except _BUILD_ERRORS as error:
+        raise config.error(key, f"{_shown(spec)} does not build: {_reason(error)}") from None
+
+
+def _run_on_meta(config: SearchConfig, key: str, spec: ArchSpec) -> None:
+    """Builds a model and feeds it one image of the search's size, without memory for either."""
+    import torch
+
+    from spaces import models
+
+    _count(config, key, spec)
+    size = spec.image_size
+    try:
+        with torch.device("meta"), torch.no_grad():
+            models.build(spec).eval()(torch.zeros(1, spec.args["in_chans"], size, size))
+    except _BUILD_ERRORS as error:
+        hint = f"; give args: {{img_size: {size}}} where the model takes it"
+        text = f"{_shown(spec)} does not run on {size} px images: {_reason(error)}{hint}"
+        raise config.error(key, text) from None
+
+
+def _shown(spec: ArchSpec) -> str:
+    return f"{spec.model} with {dict(spec.args)}"
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -34,7 +34,7 @@ def init(
     if to.exists() or to.is_symlink():
         raise UsageError(f"--to {to}: is there already, and is not overwritten; name another file with --to")
     if not to.absolute().parent.is_dir():
-        raise UsageError(f"--to {to}: its folder does not exist; make it with: mkdir -p {to.parent}")
+        raise UsageError(f"--to {to}: {to.parent} is no folder; make it, or choose another")
     kind = source or (guess_source(path) if path else "digits")
     name = name or default_name(kind, path)
     given = {"name": name, "data": {"source": kind} | ({"path": str(path)} if path else {})}
@@ -62,7 +62,7 @@ def validate(
 def _report(checked: Checked, built: DryBuild) -> list[str]:
     plan, data = checked.plan, checked.plan.data
     counts = ", ".join(f"{count:,} {split}" for split, count in data.num_images.items())
-    shape = f"{data.image_size} px, {data.channels} channel(s)"
+    shape = f"{data.image_size} px, {data.channels} {'channel' if data.channels == 1 else 'channels'}"
     params = f"{min(built.params):,} to {max(built.params):,}"
     limit = plan.config.search.max_candidates
     bounds = ", ".join(f"{name} {bound}" for name, bound in plan.config.constraints.items()) or "none"

@@ -70,7 +70,7 @@ def test_nothing_is_overwritten(tmp_path, capsys):
         (["--path", "none"], "none is not a folder"),
         (["--source", "folder"], "data.path"),
         (["--name", "a/b"], "name: 'a/b'"),
-        (["--to", "none/search.yaml"], "its folder does not exist"),
+        (["--to", "none/search.yaml"], "none is no folder"),
     ],
 )
 def test_what_cannot_be_written_about_is_an_error_and_writes_nothing(tmp_path, arguments, words, capsys):

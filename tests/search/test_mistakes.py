@@ -149,6 +149,10 @@ MISTAKES = {
     "an unknown timm model": Mistake(
         HEAD + "baselines: {mine: {model: resnet19}}\n", (":3: baselines.mine:", "resnet19")
     ),
+    "a timm model of another image size": Mistake(
+        HEAD + "baselines: {mine: {model: vit_tiny_patch16_224}}\n",
+        (":3: baselines.mine:", "224", "img_size: 8"),
+    ),
     "a GPU that is not there": Mistake(
         HEAD + "cost: {device: 'cuda:63'}\n", (":3: cost.device:", "cuda:63", "cpu")
     ),
@@ -233,9 +237,9 @@ def test_validate_says_ok_and_what_it_found(tmp_path, capsys):
     assert out.splitlines()[-1] == "ok"
     for words in (
         "hunt",
-        "16 px, 3 channel",
+        "16 px, 3 channels",
         "2 classes",
-        "18 train",
+        "16 train",
         "vit, swin, hybrid",
         "accuracy, latency_ms",
         "resnet",
