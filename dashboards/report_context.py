@@ -9,7 +9,7 @@ from typing import Any
 from dashboards import words
 from dashboards.figures import palette
 from dashboards.figures.curves import CurvesInfo, at_rungs
-from dashboards.figures.front import FrontInfo
+from dashboards.figures.front import FrontInfo, front_line
 from dashboards.figures.points import Point
 from dashboards.report_data import MOST_EVENTS, ReportData, limit_words
 from search.front import Conditions
@@ -107,7 +107,7 @@ def _objectives(data: ReportData) -> str:
 
 def _caption(front: FrontInfo) -> str:
     parts = ["Bars are 95% intervals of front points and baselines."]
-    if len(front.objectives) == 2:
+    if len(front_line(front, front.x, front.y)) > 1:
         parts.append("The stepped line is what the front attains.")
     if any(point.group in (palette.STOPPED, palette.UNFINISHED) for point in front.points):
         parts.append("Accuracies of stopped and unfinished candidates are those of a shorter training.")

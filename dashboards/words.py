@@ -63,9 +63,9 @@ def moment(seconds: float | None) -> str:
 
 
 def architecture(family: str, point: Mapping[str, Any], model: str) -> str:
-    """A point of a space in one line, `patch size 2, depth 4`; a model that is no point is its timm name."""
+    """A point of a space in one line, `patch_size=2, depth=4`; a model that is no point is its timm name."""
     parts = [
-        f"{name.removeprefix(family + '.').replace('_', ' ')} {_plain(value)}"
+        f"{name.removeprefix(family + '.')}={_plain(value)}"
         for name, value in point.items()
         if name != "family"
     ]

@@ -87,7 +87,7 @@ def draw(info: CurvesInfo, theme: Theme) -> dict[str, Any]:
         },
         "margin": {"l": 64, "r": 16, "t": 16, "b": 24},
         "xaxis": palette.axis(theme, "epoch")
-        | {"range": [0.5, longest + 0.5], "showgrid": False, "nticks": 12},
+        | {"range": [0.5, longest + 0.5], "showgrid": False, "dtick": max(1, longest // 10), "tick0": 0},
         "yaxis": palette.axis(theme, "validation accuracy") | {"hoverformat": ".3f"},
         "shapes": [_rung(theme, rung) for rung in info.rungs],
     }

@@ -48,7 +48,7 @@ def test_a_point_is_one_line_without_its_family() -> None:
         "vit.mlp": 2.0,
     }
     text = words.architecture("vit", point, "vit_base")
-    assert text == "patch size 4, depths 1-2, class token yes, mlp 2"
+    assert text == "patch_size=4, depths=1-2, class_token=yes, mlp=2"
     assert words.architecture("baseline", {}, "resnet10t") == "resnet10t"
 
 
