@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from search.errors import UserError
 
@@ -92,8 +92,10 @@ def locate(db: str | None) -> Location:
 def _sqlite(text: str) -> Location:
     if text.startswith(":memory:"):
         raise UserError(f"--db {text}: a search needs a file, or it would be lost with its process")
+    if "\0" in text:
+        raise UserError(f"--db {text!r}: holds a character that no file name can; choose another name")
     path = Path(text).expanduser().absolute()
-    return Location(url=f"sqlite:///{path}", path=path)
+    return Location(url=f"sqlite:///{quote(str(path), safe='/ ')}", path=path)
 
 
 def refuse_network_disk(path: Path) -> None:

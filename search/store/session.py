@@ -96,7 +96,10 @@ def open_store(db: str | None, *, create: bool) -> Store:
     """
     location = locate(db)
     if location.path is not None:
-        _check_path(location.path, create=create)
+        try:
+            _check_path(location.path, create=create)
+        except OSError as error:
+            raise UserError(f"{location.path}: {error.strerror}; give --db another path") from error
     version = _version(location)
     if version == HEAD:
         return Store(location)

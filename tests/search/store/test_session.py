@@ -292,7 +292,7 @@ class TestPostgres:
         stores = [open_store(postgres_url, create=True) for _ in range(8)]
 
         def work(number: int) -> None:
-            for i in range(60):
+            for i in range(40):
                 stores[number].write(add_event(f"{number}/{i}"))
 
         with ThreadPoolExecutor(8) as threads:
@@ -301,7 +301,7 @@ class TestPostgres:
                 postgres.control("restart", "-m", mode)
             for future in running:
                 future.result()
-        assert sorted(texts(stores[0])) == sorted(f"{number}/{i}" for number in range(8) for i in range(60))
+        assert sorted(texts(stores[0])) == sorted(f"{number}/{i}" for number in range(8) for i in range(40))
         for store in stores:
             store.close()
 
@@ -345,6 +345,21 @@ class TestMistakes:
     def test_a_folder_is_no_database(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="is a folder"):
             open_store(str(tmp_path), create=True)
+
+    @pytest.mark.parametrize("name", ["x" * 300 + ".db", "nul\0.db"])
+    def test_an_impossible_name_is_one_line(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(UserError) as caught:
+            open_store(str(tmp_path / name), create=True)
+        assert "\n" not in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["ein größerer Name.db", "100%20.db", "a#b&c.db", "what?.db", "-x.db"])
+    def test_an_unusual_name_is_that_files_name(self, tmp_path: Path, name: str) -> None:
+        store = open_store(str(tmp_path / name), create=True)
+        store.write(add_event("x"))
+        assert texts(store) == ["x"]
+        assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}-wal", f"{name}-shm"}
+        store.close()
 
     def test_an_unwritable_place_is_named(self, tmp_path: Path) -> None:
         folder = Path("/proc") if os.geteuid() == 0 else tmp_path / "locked"
