@@ -1,20 +1,18 @@
 """Peak memory of one network: what a second copy of it adds while it answers one call.
 
 A second copy, because the first call of a process also loads libraries and code that no network is to blame for.
-On a GPU this is the peak of torch's allocator. On a CPU it is resident memory: freed memory is first handed back to
-the system (`malloc_trim`), Linux resets the process's high-water mark (proc(5), /proc/self/clear_refs) and counts it
-exactly. Elsewhere a thread reads the resident size every millisecond, and a shorter peak can escape it. Scratch
-memory that a library keeps between calls is not counted. Two runs differ by about 0.1 MB on small networks and by a
-tenth where the allocator keeps blocks back (activations of tens of MB). 1 MB is 10^6 bytes.
+On a GPU this is the peak of torch's allocator. On a CPU it is resident memory: Linux resets the process's high-water
+mark (proc(5), /proc/self/clear_refs) and counts it exactly. Elsewhere a thread reads the resident size every
+millisecond, and a shorter peak can escape it. `workers.measure.malloc` keeps what the process freed before, and what
+malloc sets aside for later, out of the figure. Scratch memory that a library keeps between calls is not counted.
+1 MB is 10^6 bytes.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import re
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -25,6 +23,7 @@ import psutil
 import torch
 from torch import Tensor
 
+from workers.measure import malloc
 from workers.runtimes.torch_runtime import TorchModel
 
 MB = 1_000_000
@@ -51,10 +50,9 @@ def _cuda_reading(model: TorchModel, images: Tensor) -> int:
 
 def _resident_reading(model: TorchModel, images: Tensor) -> int:
     gc.collect()
-    _trim()
-    before = _resident()
-    call = model.duplicate().call(images)
-    peak = _peak_during(call)
+    with malloc.fresh_blocks():
+        before = _resident()
+        peak = _peak_during(model.duplicate().call(images))
     # Pages that freed memory left behind may have served a part: the weights at least were needed.
     return max(peak - before, model.num_bytes())
 
@@ -104,9 +102,3 @@ def _status(key: str) -> int:
     if found is None:
         raise OSError(f"{_STATUS} has no {key}")
     return int(found[1]) * 1024
-
-
-def _trim() -> None:
-    """Hands freed memory back to the system, where the C library offers it (glibc)."""
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        trim(0)

@@ -23,7 +23,7 @@ from spaces.spec import ArchSpec
 from workers import lock
 from workers.device import Device, resolve
 from workers.job import Measurement
-from workers.measure import PROTOCOL, inputs, memory, timing
+from workers.measure import PROTOCOL, inputs, malloc, memory, timing
 from workers.runtimes import torch_runtime
 from workers.runtimes.torch_runtime import TorchModel
 from workers.settings import CostSettings
@@ -49,6 +49,7 @@ def measure(
     """
     start = time.perf_counter()
     device = resolve(cost.device, cost.threads)
+    malloc.settle_threshold()
     pixels = inputs.prepare(spec, images)
     with _threads(cost.threads), torch.inference_mode():
         build_start = time.perf_counter()

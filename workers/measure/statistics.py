@@ -32,7 +32,8 @@ def summarise(samples: Sequence[float]) -> Summary:
 
     The interval is the median's distribution-free one between two order statistics (Conover, Practical Nonparametric
     Statistics, 3.2; at least 95% from 6 samples on). Timings drift, so that neighbours are alike and that interval
-    too narrow: where the medians of ten consecutive blocks differ more than it allows, it is widened to theirs.
+    too narrow: where the medians of ten consecutive blocks differ more than it allows, it is widened to theirs
+    (never past the fastest and the slowest sample).
     """
     if not samples:
         raise ValueError("no samples")
@@ -43,8 +44,8 @@ def summarise(samples: Sequence[float]) -> Summary:
     error = max((high - low) / (2 * Z95), _block_error(samples))
     return Summary(
         median=median,
-        low=min(low, median - Z95 * error),
-        high=max(high, median + Z95 * error),
+        low=max(ordered[0], min(low, median - Z95 * error)),
+        high=min(ordered[-1], max(high, median + Z95 * error)),
         relative_error=error / median,
         p95=percentile(ordered, 0.95),
         p99=percentile(ordered, 0.99) if count >= MIN_SAMPLES_FOR_P99 else None,

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+
+from spaces.spec import ArchSpec
+from workers import device, lock
+from workers.errors import CandidateError, DeviceError
+from workers.measure import protocol
+from workers.settings import CostSettings
+
+
+def vit(depth: int = 2, width: int = 32) -> ArchSpec:
+    args = {
+        "img_size": 8,
+        "patch_size": 2,
+        "embed_dim": width,
+        "depth": depth,
+        "num_heads": 2,
+        "in_chans": 1,
+        "num_classes": 10,
+    }
+    return ArchSpec("vit_tiny_patch16_224", args, 8)
+
+
+QUICK = CostSettings(device="cpu", max_seconds=0.2)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return protocol.measure(vit(), QUICK, np.full((4, 8, 8, 1), 9, np.uint8))
+
+
+def test_a_measurement_names_its_conditions(measured):
+    here = device.resolve("cpu", 1)
+    assert (measured.device_id, measured.device_name, measured.threads) == (here.id, here.name, 1)
+    assert (measured.protocol, measured.runtime, measured.precision) == ("torch-1", "torch", "fp32")
+    assert measured.batch_size == 1
+    assert measured.stopped_by in ("relative_error", "max_seconds")
+
+
+def test_its_figures_are_finite_and_in_order(measured):
+    numbers = [value for value in asdict(measured).values() if isinstance(value, float)]
+    assert all(math.isfinite(value) and value >= 0 for value in numbers)
+    assert measured.latency_ms_low <= measured.latency_ms <= measured.latency_ms_high
+    assert measured.latency_ms <= measured.latency_ms_p95
+    assert measured.throughput * measured.latency_ms >= 0.99e3
+    assert measured.num_samples >= 3
+    assert measured.first_call_ms > 0
+    assert measured.peak_memory_mb >= measured.model_mb > 0
+
+
+def test_model_mb_is_that_of_the_weights(measured):
+    from spaces import models
+
+    assert measured.model_mb == pytest.approx(models.count(vit()) * 4 / 1e6)
+
+
+def test_a_deeper_network_costs_more():
+    small, large = (protocol.measure(vit(depth, width), QUICK) for depth, width in ((1, 16), (8, 128)))
+    assert large.latency_ms_low > small.latency_ms_high
+    assert large.peak_memory_mb > small.peak_memory_mb
+    assert large.throughput < small.throughput
+
+
+def test_the_device_is_ours_alone_while_the_clock_runs(monkeypatch):
+    """A training of this process never steps between the first call and the last."""
+    inside, steps = [], []
+    stop, timings = threading.Event(), protocol._timings
+
+    def watched(*arguments):
+        start = time.monotonic()
+        found = timings(*arguments)
+        inside.append((start, time.monotonic()))
+        return found
+
+    def training() -> None:
+        with lock.sharing([device.cpu_lock()]) as share:
+            while not stop.is_set():
+                share.pause_if_wanted()
+                began = time.monotonic()
+                time.sleep(0.002)
+                steps.append((began, time.monotonic()))
+
+    monkeypatch.setattr(protocol, "_timings", watched)
+    thread = threading.Thread(target=training)
+    thread.start()
+    try:
+        protocol.measure(vit(), QUICK)
+    finally:
+        stop.set()
+        thread.join()
+    (start, end) = inside[0]
+    assert len(steps) > 2
+    assert not any(began < end and start < ended for began, ended in steps)
+
+
+def test_torchs_threads_and_random_state_are_as_they_were():
+    threads = torch.get_num_threads()
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    protocol.measure(vit(), CostSettings(device="cpu", max_seconds=0.02, threads=threads + 1))
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_the_batch_size_asked_for_is_the_one_timed(monkeypatch):
+    seen = []
+    call = protocol.TorchModel.call
+    monkeypatch.setattr(
+        protocol.TorchModel, "call", lambda self, images: seen.append(len(images)) or call(self, images)
+    )
+    found = protocol.measure(vit(), CostSettings(device="cpu", max_seconds=0.02, batch_size=6))
+    assert seen[0] == found.batch_size == 6
+
+
+def test_a_gpu_that_is_not_there_is_refused_before_anything_is_built():
+    with pytest.raises(DeviceError, match="cuda:7"):
+        protocol.measure(ArchSpec("no_such_model"), CostSettings(device="cuda:7"))
+
+
+def test_an_output_that_is_no_row_of_scores_an_image_is_the_candidates_fault():
+    spec = ArchSpec("vit_tiny_patch16_224", {**vit().args, "num_classes": 0, "global_pool": ""}, 8)
+    with pytest.raises(CandidateError, match=r"returned \[1, 17, 32\] for 1 images"):
+        protocol.measure(spec, QUICK)
+
+
+def test_contention_is_flagged_for_one_thread_on_a_cpu():
+    from workers.measure.statistics import summarise
+    from workers.measure.timing import Latency
+
+    here = device.resolve("cpu", 1)
+    kept_off = Latency(summarise([1.0]), "max_seconds", cpu_share=0.8)
+    assert protocol._flags(here, QUICK, kept_off) == ("contended",)
+    assert protocol._flags(here, QUICK, Latency(summarise([1.0]), "max_seconds", cpu_share=0.99)) == ()
+    assert protocol._flags(here, CostSettings(threads=2), kept_off) == ()
