@@ -49,7 +49,9 @@ class DataSettings:
         for name in ("val_fraction", "test_fraction"):
             _within(name, getattr(self, name), 0.01, 0.9)
         if self.val_fraction + self.test_fraction > 0.9:
-            raise ValueError("val_fraction: with test_fraction it leaves under a tenth of the images for training")
+            raise ValueError(
+                "val_fraction: with test_fraction it leaves under a tenth of the images for training"
+            )
         for name in ("train_limit", "val_limit"):
             if getattr(self, name) is not None:
                 _within(name, getattr(self, name), 2, 100_000_000)
@@ -67,12 +69,13 @@ class RecipeSettings:
     warmup_epochs: None takes a tenth of `epochs`.
     stochastic_depth: drop rate of the last block.
     ema_decay: decay an update of the averaged weights that are scored; 0 turns the average off.
+    max_shift: farthest that an image is moved in training, as a share of its side, rounded down to pixels.
     """
 
     recipe: Literal["auto", "plain"] = "auto"
     epochs: int = 27
     batch_size: int = 128
-    learning_rate: float = 2e-3
+    learning_rate: float = 4e-3
     weight_decay: float = 0.05
     warmup_epochs: float | None = None
     label_smoothing: float = 0.1

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from spaces.spec import ArchSpec
+from workers.job import Job, Kind
+from workers.settings import DataSettings, JobSettings, RecipeSettings
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -40,3 +46,52 @@ def start() -> Iterator[Start]:
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Torch with one thread, as in a worker whose steps are to be the same bits again."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def train_job(tmp_path: Path) -> Callable[..., Job]:
+    """A job that trains a tiny ViT on 200 digits; keywords replace fields of the job, or of its recipe."""
+
+    def make(first: int, last: int, **changes: Any) -> Job:
+        fields = {field.name for field in dataclasses.fields(Job)}
+        recipe = {name: value for name, value in changes.items() if name not in fields}
+        job = {name: value for name, value in changes.items() if name in fields}
+        settings = JobSettings(
+            DataSettings("digits", train_limit=200, val_limit=100),
+            RecipeSettings(**{"epochs": 4, "batch_size": 64, "max_shift": 0.13} | recipe),
+        )
+        return Job(
+            **{
+                "id": 7,
+                "attempt": 1,
+                "lease": 1,
+                "kind": Kind.TRAIN,
+                "search": "test",
+                "candidate": 3,
+                "spec": tiny_vit(),
+                "settings": settings,
+                "artifacts": str(tmp_path / "artifacts"),
+                "first_epoch": first,
+                "last_epoch": last,
+            }
+            | job
+        )
+
+    return make
+
+
+def tiny_vit() -> ArchSpec:
+    args = {"img_size": 8, "patch_size": 2, "embed_dim": 16, "depth": 2, "num_heads": 2, "mlp_ratio": 2.0}
+    pooling = {"class_token": False, "global_pool": "avg"}
+    return ArchSpec("vit_base_patch16_224", args | pooling | {"in_chans": 1, "num_classes": 10}, 8)

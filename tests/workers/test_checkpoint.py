@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from workers import checkpoint
+from workers.errors import CheckpointError
+from workers.job import CheckpointRef, Job
+from workers.recipe import Training, compose
+
+MakeJob = Callable[..., Job]
+
+
+def fresh(job: Job, seed: int = 1) -> Training:
+    return compose(job.spec, job.settings.recipe, 5, seed, torch.device("cpu"))
+
+
+def stepped(job: Job) -> Training:
+    """A training that has seen two random batches."""
+    training = fresh(job)
+    for _ in range(2):
+        training.model(torch.randn(8, 1, 8, 8)).square().sum().backward()
+        training.optimizer.step()
+        training.advance()
+    return training
+
+
+@pytest.fixture
+def job(train_job: MakeJob) -> Job:
+    return train_job(1, 1)
+
+
+@pytest.fixture
+def saved(job: Job) -> CheckpointRef:
+    return checkpoint.save(job, stepped(job), 1, "data")
+
+
+def resumed(job: Job, ref: CheckpointRef, **changes) -> Job:
+    return dataclasses.replace(job, first_epoch=2, last_epoch=2, checkpoint=ref, **changes)
+
+
+def test_everything_that_training_changes_comes_back(job: Job) -> None:
+    before, after = stepped(job), fresh(job, seed=2)
+    checkpoint.load(resumed(job, checkpoint.save(job, before, 1, "data")), after, "data")
+    assert before.ema is not None
+    assert after.ema is not None
+    for old, new in (
+        (before.model.state_dict(), after.model.state_dict()),
+        (before.ema.module.state_dict(), after.ema.module.state_dict()),
+    ):
+        assert old.keys() == new.keys()
+        assert all(torch.equal(old[name], new[name]) for name in old)
+    old, new = before.optimizer.state_dict(), after.optimizer.state_dict()
+    assert old["param_groups"] == new["param_groups"]
+    for number, moments in old["state"].items():
+        assert all(torch.equal(value, new["state"][number][name]) for name, value in moments.items())
+    assert (after.updates, after.learning_rate) == (before.updates, before.learning_rate)
+
+
+def test_the_path_holds_candidate_job_attempt_and_epoch(saved: CheckpointRef, job: Job) -> None:
+    assert saved.path == "checkpoints/3/7-1-epoch1.safetensors"
+    assert (Path(job.artifacts) / saved.path).stat().st_size == saved.num_bytes
+
+
+@pytest.mark.parametrize("position", [9, -1, 0.5])
+def test_a_changed_byte_is_noticed(job: Job, saved: CheckpointRef, position: float) -> None:
+    path = Path(job.artifacts) / saved.path
+    data = bytearray(path.read_bytes())
+    index = int(len(data) * position) if 0 < position < 1 else int(position)
+    data[index] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="has changed since it was written"):
+        checkpoint.load(resumed(job, saved), fresh(job), "data")
+
+
+def test_a_missing_checkpoint_is_named(job: Job, saved: CheckpointRef) -> None:
+    (Path(job.artifacts) / saved.path).unlink()
+    with pytest.raises(CheckpointError, match=r"epoch1\.safetensors: the checkpoint is missing"):
+        checkpoint.load(resumed(job, saved), fresh(job), "data")
+    with pytest.raises(CheckpointError, match="epoch 2 needs the checkpoint of epoch 1"):
+        checkpoint.load(dataclasses.replace(job, first_epoch=2, last_epoch=2), fresh(job), "data")
+
+
+def test_a_checkpoint_of_something_else_is_refused(
+    job: Job, saved: CheckpointRef, train_job: MakeJob
+) -> None:
+    with pytest.raises(CheckpointError, match="data is data, but the job has other"):
+        checkpoint.load(resumed(job, saved), fresh(job), "other")
+    with pytest.raises(CheckpointError, match="candidate is 3, but the job has 4"):
+        checkpoint.load(resumed(job, saved, candidate=4), fresh(job), "data")
+    slower = train_job(2, 2, learning_rate=1e-5, checkpoint=saved)
+    with pytest.raises(CheckpointError, match="recipe is"):
+        checkpoint.load(slower, fresh(slower), "data")
+    with pytest.raises(CheckpointError, match="of epoch 1, but training goes on at 4"):
+        checkpoint.load(dataclasses.replace(resumed(job, saved), first_epoch=4), fresh(job), "data")
+
+
+def test_a_save_that_fails_leaves_the_older_file_and_nothing_else(
+    job: Job, saved: CheckpointRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = Path(job.artifacts) / saved.path
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        checkpoint.save(job, stepped(job), 1, "data")
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_averaged_weights_are_those_that_are_scored(job: Job) -> None:
+    training, model = stepped(job), fresh(job, seed=2).model
+    checkpoint.load_scored(job.artifacts, checkpoint.save(job, training, 1, "data"), model)
+    expected = training.scored.state_dict()
+    assert all(torch.equal(value, expected[name]) for name, value in model.state_dict().items())
+    assert not torch.equal(expected["pos_embed"], training.model.state_dict()["pos_embed"])

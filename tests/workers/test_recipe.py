@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from spaces.spec import ArchSpec
+from workers.recipe import EDGE_RATE, Training, compose, seed_of
+from workers.settings import RecipeSettings
+
+CPU = torch.device("cpu")
+VIT = ArchSpec(
+    "vit_base_patch16_224",
+    {
+        "img_size": 8,
+        "patch_size": 2,
+        "embed_dim": 16,
+        "depth": 2,
+        "num_heads": 2,
+        "in_chans": 1,
+        "num_classes": 10,
+    },
+    8,
+)
+
+
+def training(spec: ArchSpec = VIT, steps: int = 10, seed: int = 1, **recipe) -> Training:
+    return compose(spec, RecipeSettings(**recipe), steps, seed, CPU)
+
+
+def rates(made: Training, updates: int) -> list[float]:
+    found = []
+    for update in range(updates):
+        made.seek(update)
+        found.append(made.learning_rate)
+    return found
+
+
+def test_the_rate_warms_up_to_its_peak_and_falls_as_a_cosine() -> None:
+    found = rates(training(epochs=10, learning_rate=1e-3, batch_size=128), 100)
+    peak = 1e-3 * 128 / 256
+    assert found[0] == pytest.approx(peak * EDGE_RATE)
+    assert found[10] == max(found) == pytest.approx(peak)
+    assert found[:11] == sorted(found[:11])
+    assert found[10:] == sorted(found[10:], reverse=True)
+    assert found[55] == pytest.approx(peak * (EDGE_RATE + (1 - EDGE_RATE) / 2), rel=1e-3)
+    assert found[99] < 2 * peak * EDGE_RATE
+
+
+@pytest.mark.parametrize("warmup_epochs", [0, 2])
+def test_a_schedule_may_be_all_warm_up_or_have_none(warmup_epochs: float) -> None:
+    found = rates(training(epochs=2, warmup_epochs=warmup_epochs), 20)
+    assert all(math.isfinite(rate) and rate > 0 for rate in found)
+
+
+def test_norms_biases_and_positions_are_spared_from_weight_decay() -> None:
+    made = training(weight_decay=0.05)
+    names = {id(parameter): name for name, parameter in made.model.named_parameters()}
+    spared = {
+        names[id(parameter)]
+        for group in made.optimizer.param_groups
+        if group["weight_decay"] == 0
+        for parameter in group["params"]
+    }
+    assert "pos_embed" in spared
+    assert "blocks.0.norm1.weight" in spared
+    assert "blocks.0.attn.qkv.weight" not in spared
+    assert {name for name in names.values() if name.endswith("bias")} <= spared
+
+
+def test_stochastic_depth_grows_with_depth() -> None:
+    blocks = training(stochastic_depth=0.2).model.get_submodule("blocks")
+    found = [getattr(block.drop_path1, "drop_prob", 0.0) for block in blocks.children()]
+    assert found == [0.0, pytest.approx(0.2)]
+
+
+def test_a_network_without_drop_paths_is_trained_without() -> None:
+    made = training(ArchSpec("dla46_c", {"num_classes": 10, "in_chans": 1}, 32), stochastic_depth=0.1)
+    assert not made.stochastic_depth
+    assert training(stochastic_depth=0.1).stochastic_depth
+
+
+def test_fresh_weights_follow_the_seed() -> None:
+    first, again, other = (training(seed=seed).model.state_dict() for seed in (1, 1, 2))
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["pos_embed"], other["pos_embed"])
+
+
+def test_averaged_weights_follow_the_trained_ones_with_buffers() -> None:
+    args = {
+        "channels": [8, 8, 8, 8],
+        "layers": [1, 1, 1, 1],
+        "stem_stride": 1,
+        "in_chans": 1,
+        "num_classes": 10,
+    }
+    made = training(ArchSpec("paretovit_resnet", args, 32), ema_decay=0.9)
+    assert made.ema is not None
+    for _ in range(3):
+        made.model(torch.randn(4, 1, 32, 32))
+        made.optimizer.step()
+        made.advance()
+    trained, averaged = made.model.state_dict(), made.scored.state_dict()
+    assert averaged["bn1.num_batches_tracked"] == trained["bn1.num_batches_tracked"] == 3
+    assert not torch.equal(averaged["bn1.running_var"], torch.ones_like(averaged["bn1.running_var"]))
+    assert not torch.equal(averaged["bn1.running_var"], trained["bn1.running_var"])
+
+
+def test_without_an_average_the_trained_weights_are_scored() -> None:
+    made = training(ema_decay=0.0)
+    assert made.scored is made.model
+
+
+def test_seeds_differ_by_every_part_and_fit_a_generator() -> None:
+    seeds = {seed_of(a, b, c) for a in range(3) for b in range(-1, 3) for c in ("weights", "batches")}
+    assert len(seeds) == 24
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    assert seed_of(1, 2) != seed_of(12)

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+import spaces.models
+from spaces.spec import ArchSpec
+from workers.errors import CandidateError, CheckpointError
+from workers.job import Decision, EpochReport, Job
+from workers.settings import DataSettings, JobSettings, RecipeSettings
+from workers.train import TrainResult, train
+
+CPU = torch.device("cpu")
+MakeJob = Callable[..., Job]
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+RESNET = ArchSpec(
+    "paretovit_resnet",
+    {"channels": [8, 8, 16, 16], "layers": [1, 1, 1, 1], "stem_stride": 1, "in_chans": 1, "num_classes": 10},
+    8,
+)
+SWIN = ArchSpec(
+    "swin_tiny_patch4_window7_224",
+    {
+        "img_size": 8,
+        "patch_size": 1,
+        "window_size": 4,
+        "embed_dim": 8,
+        "depths": [1, 1],
+        "num_heads": [1, 2],
+        "in_chans": 1,
+        "num_classes": 10,
+    },
+    8,
+)
+
+
+def go_on(_report: EpochReport) -> Decision:
+    return Decision.CONTINUE
+
+
+def run(job: Job, emit: Callable[[EpochReport], Decision] = go_on) -> TrainResult:
+    return train(job, CPU, emit, lambda: 0.0)
+
+
+def stored(job: Job, result: TrainResult) -> dict[str, Tensor]:
+    return load_file(Path(job.artifacts) / result.checkpoint.path)
+
+
+@pytest.mark.parametrize("spec", [None, RESNET, SWIN], ids=["vit", "resnet", "swin"])
+def test_stopping_and_resuming_ends_in_the_same_bits(train_job: MakeJob, spec: ArchSpec | None) -> None:
+    changes = {"stochastic_depth": 0.2} | ({"spec": spec} if spec else {})
+    whole = train_job(1, 4, **changes)
+    at_once = run(whole)
+    first = run(train_job(1, 2, id=8, **changes))
+    second = run(train_job(3, 4, id=9, checkpoint=first.checkpoint, **changes))
+    expected, found = stored(whole, at_once), stored(whole, second)
+    assert expected.keys() == found.keys()
+    assert {name.split("/")[0] for name in expected} == {"model", "ema", "optimizer"}
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert at_once.evaluation == second.evaluation
+    assert [report.learning_rate for report in at_once.epochs] == [
+        report.learning_rate for report in (*first.epochs, *second.epochs)
+    ]
+
+
+def test_candidates_and_seeds_are_trained_differently(train_job: MakeJob) -> None:
+    losses = {
+        run(train_job(1, 1, candidate=candidate, seed=seed)).epochs[0].train_loss
+        for candidate, seed in ((1, 0), (2, 0), (1, 1), (-1, 0))
+    }
+    assert len(losses) == 4
+
+
+def test_a_small_vit_learns_digits(train_job: MakeJob) -> None:
+    job = train_job(1, 4)
+    spec = dataclasses.replace(job.spec, args={**job.spec.args, "embed_dim": 32})
+    settings = JobSettings(DataSettings("digits"), RecipeSettings(epochs=4, batch_size=32))
+    result = run(dataclasses.replace(job, settings=settings, spec=spec))
+    assert result.evaluation.accuracy > 0.6
+    assert result.epochs[-1].train_loss < result.epochs[0].train_loss
+
+
+def test_every_epoch_is_reported_under_the_jobs_triple(train_job: MakeJob) -> None:
+    seen: list[EpochReport] = []
+
+    def emit(report: EpochReport) -> Decision:
+        seen.append(report)
+        return Decision.CONTINUE
+
+    result = run(train_job(1, 3, attempt=2, lease=5), emit)
+    assert [report.epoch for report in seen] == [1, 2, 3]
+    assert {(report.job, report.attempt, report.lease) for report in seen} == {(7, 2, 5)}
+    assert (result.epochs, result.epoch, result.stopped) == (tuple(seen), 3, False)
+    assert seen[-1].accuracy == result.evaluation.accuracy
+
+
+def test_stop_ends_after_the_epoch_with_a_checkpoint(train_job: MakeJob) -> None:
+    job = train_job(1, 4)
+    result = run(job, lambda report: Decision.STOP if report.epoch == 2 else Decision.CONTINUE)
+    assert (result.epoch, result.stopped, result.checkpoint.epoch) == (2, True, 2)
+    rest = run(train_job(3, 4, id=8, checkpoint=result.checkpoint))
+    assert rest.epoch == 4
+
+
+def test_stop_after_the_last_epoch_is_no_stop(train_job: MakeJob) -> None:
+    assert not run(train_job(1, 1), lambda report: Decision.STOP).stopped
+
+
+def test_a_later_epoch_needs_a_checkpoint(train_job: MakeJob) -> None:
+    with pytest.raises(CheckpointError, match="epoch 2 needs the checkpoint of epoch 1"):
+        run(train_job(2, 2))
+
+
+def test_pauses_are_asked_for_before_every_step_and_kept_out_of_the_seconds(train_job: MakeJob) -> None:
+    calls = []
+
+    def between_steps() -> float:
+        calls.append(1)
+        return 100.0
+
+    run(train_job(1, 1))
+    result = train(train_job(1, 1), CPU, go_on, between_steps)
+    assert len(calls) == 4 + 2
+    assert result.epochs[0].pause_seconds == 600.0
+    assert result.epochs[0].seconds == 0.0
+
+
+@pytest.mark.parametrize("batch_size", [2, 199])
+def test_batch_normalisation_never_meets_a_single_image(train_job: MakeJob, batch_size: int) -> None:
+    """199 leaves one image of 200 over; ResNet's last maps of 8 px images are single pixels."""
+    job = train_job(1, 1, spec=RESNET, batch_size=batch_size, ema_decay=0.9)
+    assert run(job).epoch == 1
+
+
+class Exploding(nn.Module):
+    """Answers are finite for two batches, then not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+        self.calls = 0
+
+    def forward(self, images: Tensor) -> Tensor:
+        self.calls += 1
+        return self.inner(images) * (float("nan") if self.calls > 2 else 1.0)
+
+
+def test_a_loss_that_is_not_finite_ends_the_job_at_its_step(
+    train_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spaces.models, "build", lambda spec, stochastic_depth=None: Exploding())
+    job = train_job(1, 1)
+    message = r"loss nan at step 3 is not finite \(learning rate \S+, gradient norm nan\)"
+    with pytest.raises(CandidateError, match=message):
+        run(job)
+    assert not Path(job.artifacts).exists()
+
+
+def test_a_network_that_cannot_read_the_images_fails_at_once(train_job: MakeJob) -> None:
+    spec = ArchSpec("resnet10t", {"in_chans": 3, "num_classes": 10}, 8)
+    with pytest.raises(CandidateError, match="the images need in_chans=1, but the network has 3"):
+        run(train_job(1, 1, spec=spec))
+
+
+def test_a_setting_that_the_network_cannot_use_is_noted(
+    train_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(spec: ArchSpec, stochastic_depth: float | None = None) -> nn.Module:
+        if stochastic_depth:
+            raise TypeError("unexpected keyword argument 'drop_path_rate'")
+        return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+
+    monkeypatch.setattr(spaces.models, "build", build)
+    assert "stochastic_depth" in run(train_job(1, 1)).notes
+    assert not run(train_job(1, 1, stochastic_depth=0.0)).notes
