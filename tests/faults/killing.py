@@ -1,0 +1,103 @@
+"""Runs `paretovit` and kills it at a named boundary; as a plugin, kills a worker at one of its own.
+
+As a program: killing.py BOUNDARY NTH ARGUMENT... runs `paretovit ARGUMENT...` and sends itself SIGKILL the NTH time
+that it comes to BOUNDARY. As a plugin of workers it reads KILL_WORKER=BOUNDARY:NTH:FILE; FILE counts across workers.
+`rename-both` and `renamed-both`, before and after a checkpoint's rename, kill the driver too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def main(boundary: str, nth: int, arguments: list[str]) -> int:
+    from search.cli.main import main as paretovit
+
+    os.environ["KILL_DRIVER"] = str(os.getpid())
+    if boundary != "none":
+        _patch_driver(boundary, _countdown(nth))
+    return paretovit(arguments)
+
+
+def _patch_driver(boundary: str, strike: Callable[[], None]) -> None:
+    from search.driver import Driver
+    from search.study import Study
+    from workers.job import Job
+
+    places: dict[str, tuple[Any, str, bool]] = {
+        "ask": (Study, "ask", True),
+        "dispatch": (Driver, "next_job", True),
+        "outcome": (Driver, "finish", False),
+        "commit": (Driver, "_after", False),
+        "tell": (Study, "tell", True),
+        "end": (Driver, "_end", False),
+    }
+    owner, name, after = places[boundary]
+    original = getattr(owner, name)
+
+    def patched(*args: Any, **kwargs: Any) -> Any:
+        if not after:
+            strike()
+        result = original(*args, **kwargs)
+        if after and (boundary != "dispatch" or isinstance(result, Job)):
+            strike()
+        return result
+
+    setattr(owner, name, patched)
+
+
+def _countdown(nth: int) -> Callable[[], None]:
+    left = nth
+
+    def strike() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return strike
+
+
+def _patch_worker(boundary: str, nth: int, counter: Path) -> None:
+    from workers import checkpoint, train
+
+    def strike() -> None:
+        with counter.open("a") as file:
+            file.write("x")
+        if counter.stat().st_size == nth:
+            if boundary.endswith("-both"):
+                os.kill(int(os.environ["KILL_DRIVER"]), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if boundary == "epoch":
+        backward = train._backward
+
+        def struck_backward(*args: Any) -> Any:
+            strike()
+            return backward(*args)
+
+        train._backward = struck_backward
+        return
+    replace = Path.replace
+
+    def struck_replace(path: Path, target: Path) -> Path:
+        if boundary != "renamed-both":
+            strike()
+        renamed = replace(path, target)
+        if boundary == "renamed-both":
+            strike()
+        return renamed
+
+    checkpoint.Path.replace = struck_replace  # pyright: ignore[reportAttributeAccessIssue]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))
+elif "KILL_WORKER" in os.environ:
+    _boundary, _nth, _counter = os.environ["KILL_WORKER"].split(":", 2)
+    _patch_worker(_boundary, int(_nth), Path(_counter))
