@@ -142,6 +142,7 @@ class _LockFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._looked_at = 0.0
         self._open()
 
     def take(self, operation: int) -> None:
@@ -167,9 +168,11 @@ class _LockFile:
         fcntl.lockf(self._descriptor, fcntl.LOCK_UN)
 
     def taken(self) -> bool:
-        """Whether another process holds it exclusively, or it has to be opened anew."""
-        if self._moved():
-            return True
+        """Whether another process holds it exclusively, or it has to be opened anew (looked at once a second)."""
+        if (now := time.monotonic()) - self._looked_at > 1.0:
+            self._looked_at = now
+            if self._moved():
+                return True
         try:
             fcntl.lockf(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
