@@ -3,13 +3,15 @@ from __future__ import annotations
 import gc
 import os
 import socket
+import threading
+import time
 import weakref
 
 import pytest
 import torch
 
 from spaces.spec import ArchSpec
-from workers import device, perform
+from workers import device, lock, perform
 from workers.device import Device
 from workers.errors import DeviceError
 from workers.job import Decision, EpochReport, Job, Kind, Outcome, Status
@@ -29,7 +31,7 @@ VIT = {
 def job(kind: Kind, artifacts, epochs: tuple[int, int] = (0, 0), **changes) -> Job:
     settings = JobSettings(
         data=changes.pop("data", DataSettings("digits", train_limit=200, val_limit=100)),
-        recipe=RecipeSettings(epochs=3, batch_size=64),
+        recipe=RecipeSettings(epochs=max(3, epochs[1]), batch_size=64),
         cost=changes.pop("cost", CostSettings(device="cpu", max_seconds=0.05)),
     )
     spec = ArchSpec("vit_tiny_patch16_224", VIT, 8)
@@ -171,3 +173,25 @@ def test_a_search_that_measures_the_cpu_trains_on_the_gpu_where_there_is_one(mon
     assert perform.training_device(CostSettings(device="cpu")) == gpu
     assert perform.training_device(CostSettings(device="cuda:0")) == gpu
     assert perform.training_device(CostSettings(device="cuda:1")) == gpu
+
+
+def test_a_training_steps_aside_for_a_measurement_and_says_for_how_long(tmp_path):
+    outcomes: list[Outcome] = []
+    trains = threading.Event()
+
+    def emit(report: EpochReport) -> Decision:
+        trains.set()
+        return Decision.STOP if report.pause_seconds else Decision.CONTINUE
+
+    endless = job(Kind.TRAIN, tmp_path, (1, 100_000))
+    thread = threading.Thread(target=lambda: outcomes.append(perform.perform(endless, emit)))
+    thread.start()
+    assert trains.wait(60)
+    with lock.exclusive(device.cpu_lock()):
+        time.sleep(0.3)
+    thread.join(60)
+    (outcome,) = outcomes
+    assert outcome.status is Status.STOPPED
+    last = outcome.epochs[-1]
+    assert last.pause_seconds >= 0.3
+    assert all(report.pause_seconds == 0 for report in outcome.epochs[:-1])

@@ -1,9 +1,11 @@
 """The measurement protocol `torch-1`: what one architecture costs on one device.
 
+Torch's threads are set as the settings say and Python's garbage collector is off meanwhile.
+
 1. The network is built with random non-zero weights; the clock runs (`build_seconds`), the device is still shared.
-2. Under the device's exclusive lock, with torch's threads set and Python's collector off: the first call; warm-up
-   until the rate is stable; repeats of one call (input copy included, synchronised, host clock) until the median is
-   known well enough; throughput at a few larger batches. The input is the same each time, so that caches are hot.
+2. Under the device's exclusive lock: the first call; warm-up until the rate is stable; repeats of one call (input
+   copy included, synchronised, host clock) until the median is known well enough; throughput at a few larger
+   batches. The input is the same each time, so that caches are hot.
 3. Peak memory, with the device shared again: what other processes do does not change it.
 
 The name changes whenever figures of before and after could differ for a reason other than the network.
@@ -51,13 +53,13 @@ def measure(
     device = resolve(cost.device, cost.threads)
     malloc.settle_threshold()
     pixels = inputs.prepare(spec, images)
-    with _threads(cost.threads), torch.inference_mode():
+    with _threads(cost.threads), torch.inference_mode(), timing.without_garbage_collection():
         build_start = time.perf_counter()
         model = torch_runtime.build(spec, torch.device(device.torch))
         model.synchronize()
         build_seconds = time.perf_counter() - build_start
         beat()
-        with lock.exclusive(device.lock, waiting), timing.without_garbage_collection():
+        with lock.exclusive(device.lock, waiting):
             first_call_ms, latency, throughput = _timings(model, pixels, cost, beat)
         beat()
         peak_mb = memory.peak_memory_mb(

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
 
 from search.cli.main import main
+from workers.settings import CostSettings
 
 
 @pytest.fixture(autouse=True)
 def runtime_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PARETOVIT_RUNTIME_DIR", str(tmp_path / "runtime"))
     monkeypatch.chdir(tmp_path)
+    shorter = functools.partialmethod(CostSettings.__init__, max_seconds=0.1)
+    monkeypatch.setattr(CostSettings, "__init__", shorter)
 
 
 SMALL = ["--image-size", "32", "--classes", "10", "--channels", "1"]
