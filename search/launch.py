@@ -76,7 +76,7 @@ def resume(name: str, overrides: Sequence[str], db: str | None, say: Say) -> End
             return Ended(name, SearchState(row.state), Path(row.artifacts))
         config = from_dict(row.config, overrides, f"search {name!r}")
         _refuse_changes(row, config)
-        checked = validate.check(_without_kept_deadline(config, row), time.time())
+        checked = validate.check(_without_kept_deadline(config, overrides), time.time())
         deadline = checked.deadline or row.deadline
         if deadline is not None and deadline <= time.time():
             raise UserError(
@@ -110,9 +110,9 @@ def refuse_taken_name(name: str, db: str | None) -> None:
         raise searches.NameTaken(name)
 
 
-def _without_kept_deadline(config: SearchConfig, row: SearchRow) -> SearchConfig:
+def _without_kept_deadline(config: SearchConfig, overrides: Sequence[str]) -> SearchConfig:
     """A deadline stays the moment that it was resolved to, unless it is given anew."""
-    if config.search.deadline != from_dict(row.config).search.deadline:
+    if any(override.partition("=")[0].strip() == "search.deadline" for override in overrides):
         return config
     return config.model_copy(update={"search": config.search.model_copy(update={"deadline": None})})
 
@@ -163,8 +163,10 @@ def _run_engine(driver: Driver, engine: str, num_workers: int) -> None:
 
 
 def _num_workers(workers: int | str) -> int:
-    """`auto`: one a core, of those that this process may use."""
-    return workers if isinstance(workers, int) else len(os.sched_getaffinity(0))
+    """`auto`: one a core, of those that this process may use where the system tells."""
+    if isinstance(workers, int):
+        return workers
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.registry import Space, make_space
-
 from search import rungs
-from search.config import SearchConfig, job_settings
+from search.config import DEFAULT_BASELINE, SearchConfig, job_settings
 from search.objectives import Constraint, Quantity, parse_constraints, parse_objectives
 from spaces.baselines import default_baseline, median_params
+from spaces.registry import Space, make_space
 from spaces.spec import ArchSpec, Task
 from workers.data.summary import DataSummary
 from workers.measure import PROTOCOL
 from workers.settings import JobSettings
-
-DEFAULT_BASELINE = "resnet"
 
 
 @dataclass(frozen=True)

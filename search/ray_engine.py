@@ -6,6 +6,7 @@ never retries (`max_failures` 0): the driver does, under a new attempt.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import ray
 from ray import tune
 from ray.tune import Callback, RunConfig, TuneConfig
@@ -29,6 +31,7 @@ from search.trainable import run_job
 from workers.job import Decision, EpochReport, Job, Outcome
 
 JOBS_A_TUNER = 2000
+SHARE_OF_MEMORY = 0.8  # of the machine, for all workers together
 _SETTINGS = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -64,6 +67,8 @@ def run(driver: Driver, num_workers: int) -> None:
 def _ray(num_workers: int) -> Iterator[Path]:
     """Ray up, with a scratch folder of this process; both gone afterwards."""
     os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
+    memory_mb = int(SHARE_OF_MEMORY * psutil.virtual_memory().total / 1e6 / num_workers)
+    os.environ.setdefault("PARETOVIT_JOB_MEMORY_MB", str(memory_mb))
     leftovers.clear()
     scratch = leftovers.make_scratch()
     on_sigterm = signal.getsignal(signal.SIGTERM)
@@ -193,7 +198,10 @@ class _Jobs:
                 running.stop_file.touch()
         if "outcome" in result:
             self._running.pop(trial).stop_file.unlink(missing_ok=True)
-            self._driver.finish(Outcome.from_json(result["outcome"]))
+            outcome = Outcome.from_json(result["outcome"])
+            self._driver.finish(outcome)
+            if outcome.notes.get("device_lost"):
+                _kill(running)
 
     def end(self, trial: str) -> None:
         """A trial that ends before its outcome has come has lost its worker."""
@@ -209,5 +217,11 @@ class _Jobs:
             if key in overdue:
                 limit = running.job.settings.limits.job_seconds
                 self._driver.lost(*key, f"took over {limit:g} s", AttemptState.FENCED)
-                if running.pid is not None and running.host == socket.gethostname():
-                    os.kill(running.pid, signal.SIGKILL)
+                _kill(running)
+
+
+def _kill(running: _Running) -> None:
+    """Ends a worker whose process is of no more use, where it can be reached; Ray starts another."""
+    if running.pid is not None and running.host == socket.gethostname():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(running.pid, signal.SIGKILL)

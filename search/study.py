@@ -17,13 +17,13 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial, TrialState
-from spaces.registry import Space
 
 from search import sampler as auto
 from search.objectives import Quantity
 from search.sampler import Exhausted, Known
 from search.states import CandidateState
 from spaces.dims import Choice, Dimension, IntRange, Point
+from spaces.registry import Space
 from spaces.spec import ArchSpec
 
 _TRIES = 100

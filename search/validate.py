@@ -131,7 +131,9 @@ def _located(config: SearchConfig, section: str, error: ValueError, inside: Coll
 
 def _count(config: SearchConfig, key: str, spec: ArchSpec) -> int:
     from spaces import models
+    from workers.plugins import load_plugins
 
+    load_plugins()
     try:
         return models.count(spec)
     except _BUILD_ERRORS as error:

@@ -230,8 +230,14 @@ Emit = Callable[[EpochReport], Decision]
 def _evaluation(data: dict[str, Any] | None) -> Evaluation | None:
     if data is None:
         return None
-    return Evaluation(**data | {"class_names": tuple(data["class_names"]), "recall": tuple(data["recall"])})
+    figures = dict(data)
+    figures["class_names"], figures["recall"] = tuple(figures["class_names"]), tuple(figures["recall"])
+    return Evaluation(**figures)
 
 
 def _measurement(data: dict[str, Any] | None) -> Measurement | None:
-    return None if data is None else Measurement(**data | {"flags": tuple(data["flags"])})
+    if data is None:
+        return None
+    figures = dict(data)
+    figures["flags"] = tuple(figures["flags"])
+    return Measurement(**figures)

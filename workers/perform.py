@@ -152,6 +152,8 @@ def _measure(job: Job, watchdog: Watchdog) -> dict[str, Any]:
 
 def _train_or_evaluate(job: Job, device: Device, emit: Emit, watchdog: Watchdog) -> dict[str, Any]:
     place = torch.device(device.torch)
+    if not device.is_cuda:
+        torch.set_num_threads(1)  # a worker a core; and the same bits whatever the machine
 
     def settle() -> None:
         if device.is_cuda:

@@ -12,7 +12,7 @@ from search.cli.options import Database, Json
 if TYPE_CHECKING:
     from search.store.reader import Reader
 
-Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="A search; without it, all searches.")]
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="A search; without it, all searches.")]
 OneName = Annotated[str, typer.Argument(metavar="NAME", help="The search.")]
 
 

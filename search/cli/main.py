@@ -33,8 +33,14 @@ def _start(
     context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="Show the version and leave.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    plugins: Annotated[
+        list[str] | None,
+        typer.Option("--plugin", metavar="MODULE", help="Let a module of yours add models; may be repeated."),
+    ] = None,
 ) -> None:
     del debug  # read by main(), which takes it anywhere on the line
+    if plugins:
+        os.environ["PARETOVIT_PLUGINS"] = ",".join(plugins)
     if show_version:
         from importlib.metadata import version
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def measure(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TIMM_NAME]...", help="Further timm models.", show_default=False),
+        typer.Argument(metavar="TIMM_NAME", help="Further timm models.", show_default=False),
     ] = None,
     timm: Annotated[
         list[str] | None, typer.Option("--timm", metavar="TIMM_NAME", help="A timm model.")

@@ -14,7 +14,7 @@ from search.config import from_dict
 from search.errors import NoFeasibleCandidate, UsageError, UserError
 
 OPTIONS = {
-    "": ["--debug", "--version"],
+    "": ["--debug", "--plugin", "--version"],
     "init": ["--name", "--path", "--source", "--to"],
     "validate": ["--set"],
     "run": ["--db", "--set"],
