@@ -10,7 +10,7 @@ from workers.job import Outcome
 
 def run(driver: Driver) -> None:
     """Returns when the driver has nothing left to do. A job that kills its process kills the search with it."""
-    while isinstance(job := driver.next_job(), Idle) is False:
+    while not isinstance(job := driver.next_job(), Idle):
         outcome = perform(job, driver.progress)
         # Through JSON, as between processes, so that what only works in one process is found here.
         driver.finish(Outcome.from_json(outcome.to_json()))

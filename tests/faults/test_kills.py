@@ -154,7 +154,8 @@ def test_first_ctrl_c_drains_and_second_leaves_at_once_with_nothing_left(searchi
     os.killpg(process.pid, signal.SIGINT)
     time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=10) == 130
+    output, _ = process.communicate(timeout=10)
+    assert process.returncode == 130, output
     _, alive = psutil.wait_procs(children, timeout=10)
     assert alive == []
     assert left_over(searching) == []
