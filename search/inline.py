@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from workers.perform import perform
-
 from search.driver import Driver, Idle
 from workers.job import Outcome
+from workers.perform import perform
 
 
 def run(driver: Driver) -> None:

@@ -157,6 +157,9 @@ def _run_engine(driver: Driver, engine: str, num_workers: int) -> None:
 
         inline.run(driver)
     else:
+        from search import ray_environment
+
+        ray_environment.prepare()
         from search import ray_engine
 
         ray_engine.run(driver, num_workers)

@@ -12,6 +12,7 @@ import psutil
 
 from search.errors import UserError
 
+_ROOT = Path("/tmp") / f"paretovit-{os.getuid()}"
 _WAIT_SECONDS = 5.0
 
 
@@ -75,9 +76,9 @@ def _owner_runs(folder: Path) -> bool:
 
 
 def _root() -> Path:
-    root = Path("/tmp") / f"paretovit-{os.getuid()}"
-    root.mkdir(mode=0o700, exist_ok=True)
-    status = root.lstat()
+    with contextlib.suppress(FileExistsError):
+        _ROOT.mkdir(mode=0o700)
+    status = _ROOT.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise UserError(f"{root}: belongs to somebody else; remove it, or ask them to")
-    return root
+        raise UserError(f"{_ROOT}: belongs to somebody else; remove it, or ask them to")
+    return _ROOT

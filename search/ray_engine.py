@@ -1,7 +1,8 @@
 """Runs a driver's jobs on Ray Tune: one Tune trial is one job. All that touches Ray is here and in `trainable.py`.
 
 A Tuner ends after `JOBS_A_TUNER` jobs and the next goes on, because a Tuner's memory grows with its trials. Tune
-never retries (`max_failures` 0): the driver does, under a new attempt.
+never retries (`max_failures` 0): the driver does, under a new attempt. `ray_environment.prepare` comes before the
+import of this module.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import os
 import signal
 import socket
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,16 +33,8 @@ from search.trainable import run_job
 from workers.job import Decision, EpochReport, Job, Outcome
 
 JOBS_A_TUNER = 2000
+WAIT_SECONDS = 1.0  # before the driver is asked again, when nothing has happened meanwhile
 SHARE_OF_MEMORY = 0.8  # of the machine, for all workers together
-_SETTINGS = {
-    "RAY_AIR_NEW_OUTPUT": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",
-    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
-    "TUNE_GLOBAL_CHECKPOINT_S": "3600",
-    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
-}
 
 
 @dataclass
@@ -66,7 +60,6 @@ def run(driver: Driver, num_workers: int) -> None:
 @contextmanager
 def _ray(num_workers: int) -> Iterator[Path]:
     """Ray up, with a scratch folder of this process; both gone afterwards."""
-    os.environ.update({name: os.environ.get(name, value) for name, value in _SETTINGS.items()})
     memory_mb = int(SHARE_OF_MEMORY * psutil.virtual_memory().total / 1e6 / num_workers)
     os.environ.setdefault("PARETOVIT_JOB_MEMORY_MB", str(memory_mb))
     leftovers.clear()
@@ -83,7 +76,12 @@ def _ray(num_workers: int) -> Iterator[Path]:
         if address:
             ray.init(address=address, **common)
         else:
-            ray.init(num_cpus=num_workers, include_dashboard=False, _temp_dir=str(scratch / "ray"), **common)
+            ray.init(
+                num_cpus=num_workers,
+                include_dashboard=False,
+                _temp_dir=str(scratch / "ray"),
+                **common,
+            )
         signal.signal(signal.SIGTERM, on_sigterm)  # ray.init replaces it
         yield scratch
     finally:
@@ -174,13 +172,17 @@ class _Jobs:
         self._stops = scratch / "stop"
         self._stops.mkdir(exist_ok=True)
         self._running: dict[str, _Running] = {}
+        self._ask_again = 0.0
         self.num_started = 0
         self.finished = False
 
     def start(self, trial: str) -> dict[str, Any] | None:
+        if time.monotonic() < self._ask_again:
+            return None
         job = self._driver.next_job()
         if isinstance(job, Idle):
             self.finished = job is Idle.FINISHED
+            self._ask_again = time.monotonic() + WAIT_SECONDS
             return None
         self.num_started += 1
         stop_file = self._stops / f"{job.id}-{job.attempt}"
@@ -188,6 +190,7 @@ class _Jobs:
         return {"job": job.to_json(), "stop_file": str(stop_file)}
 
     def report(self, trial: str, result: dict[str, Any]) -> None:
+        self._ask_again = 0.0
         running = self._running.get(trial)
         if running is None:
             return
@@ -205,6 +208,7 @@ class _Jobs:
 
     def end(self, trial: str) -> None:
         """A trial that ends before its outcome has come has lost its worker."""
+        self._ask_again = 0.0
         running = self._running.pop(trial, None)
         if running is not None:
             self._driver.lost(running.job.id, running.job.attempt, "its worker died")

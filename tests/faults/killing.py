@@ -1,8 +1,9 @@
-"""Runs `paretovit` and kills it at a named boundary; as a plugin, kills a worker at one of its own.
+"""Runs `paretovit` and kills it at a named boundary; as a plugin, kills a worker or breaks candidates.
 
 As a program: killing.py BOUNDARY NTH ARGUMENT... runs `paretovit ARGUMENT...` and sends itself SIGKILL the NTH time
 that it comes to BOUNDARY. As a plugin of workers it reads KILL_WORKER=BOUNDARY:NTH:FILE; FILE counts across workers.
-`rename-both` and `renamed-both`, before and after a checkpoint's rename, kill the driver too.
+`rename-both` and `renamed-both`, before and after a checkpoint's rename, kill the driver too. With BREAK_CANDIDATES
+it breaks four candidates, each in one way.
 """
 
 from __future__ import annotations
@@ -96,8 +97,35 @@ def _patch_worker(boundary: str, nth: int, counter: Path) -> None:
     checkpoint.Path.replace = struck_replace  # pyright: ignore[reportAttributeAccessIssue]
 
 
+def _break_candidates() -> None:
+    """Trainings of candidates 1 to 4 raise, turn to NaN, ask for more memory than there is, and segfault."""
+    import ctypes
+
+    import torch
+
+    from workers import train
+
+    train_epoch = train._train_epoch
+
+    def broken(job: Any, training: Any, *rest: Any) -> Any:
+        if job.candidate == 1:
+            raise ValueError("the layer does not like its input")
+        if job.candidate == 2:
+            with torch.no_grad():
+                next(training.model.parameters()).fill_(float("nan"))
+        if job.candidate == 3:
+            torch.ones(2**50)
+        if job.candidate == 4:
+            ctypes.string_at(0)
+        return train_epoch(job, training, *rest)
+
+    train._train_epoch = broken
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))
+elif "BREAK_CANDIDATES" in os.environ:
+    _break_candidates()
 elif "KILL_WORKER" in os.environ:
     _boundary, _nth, _counter = os.environ["KILL_WORKER"].split(":", 2)
     _patch_worker(_boundary, int(_nth), Path(_counter))

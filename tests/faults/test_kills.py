@@ -137,6 +137,22 @@ def test_a_worker_killed_mid_epoch_costs_one_retry_of_one_job(searching: Searchi
     assert searching.rows("SELECT MAX(number) FROM attempt") == [(2,)]
 
 
+def test_candidates_that_go_wrong_are_failed_with_a_reason_and_the_others_complete(
+    searching: Searching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BREAK_CANDIDATES", "1")
+    code, output = searching.run("run", "search.yaml", "--set", "limits.max_attempts=2")
+    assert code == 0, output
+    assert_whole(searching)
+    found = dict(searching.rows("SELECT number, reason FROM candidate WHERE number > 0 AND state = 'failed'"))
+    assert sorted(found) == [1, 2, 3, 4]
+    assert "the layer does not like its input" in found[1]
+    assert "not finite" in found[2]
+    assert "out of memory" in found[3]
+    assert "its worker died" in found[4]
+    assert searching.rows("SELECT COUNT(*) FROM attempt WHERE state = 'lost'") == [(2,)]
+
+
 def test_first_ctrl_c_drains_and_second_leaves_at_once_with_nothing_left(searching: Searching) -> None:
     process = searching.start("run", "search.yaml")
     wait_for(lambda: searching.db.exists() and searching.rows("SELECT 1 FROM epoch"))

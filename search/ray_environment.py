@@ -1,0 +1,25 @@
+"""Environment variables that Ray reads as it is imported: quiet, on loopback, and leaving signals to us."""
+
+from __future__ import annotations
+
+import os
+
+_ALWAYS = {
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or a job without a GPU share would see no GPU
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
+    "TUNE_GLOBAL_CHECKPOINT_S": "3600",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+}
+# Despite its name, on every system: without it a local Ray listens on the machine's address, not on loopback.
+_LOCAL = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+
+
+def prepare() -> None:
+    """Sets what the user has not set. To be called before `ray` is imported."""
+    settings = _ALWAYS if os.environ.get("RAY_ADDRESS") else _ALWAYS | _LOCAL
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
