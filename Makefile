@@ -18,8 +18,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh
 
+# In continuous integration (CI=true) the long fault tests and the clean installations run too.
 test: $(VENV)/.installed-dev lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(if $(filter true,$(CI)),-m "not soak and not benchmark")
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

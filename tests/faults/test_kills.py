@@ -111,22 +111,35 @@ def left_over(search: Searching) -> list[Path]:
     return [folder for pid in search.pids for folder in root.glob(f"{pid}-*")]
 
 
+@pytest.mark.chaos
 def test_a_driver_killed_at_every_boundary_in_turn_ends_as_if_it_had_not_been(searching: Searching) -> None:
-    kills = [("ask", 1), ("dispatch", 2), ("outcome", 2), ("commit", 2), ("tell", 1)]
-    code, output = searching.run("run", "search.yaml", kill="dispatch", nth=3)
-    assert code == -signal.SIGKILL, output
-    for boundary, nth in kills:
-        code, output = searching.run("resume", "kills", kill=boundary, nth=nth)
-        assert code == -signal.SIGKILL, f"{boundary}: {output}"
+    killed(searching, "run", "search.yaml", kill="dispatch", nth=3)
+    for boundary, nth in [("ask", 1), ("dispatch", 2), ("outcome", 2), ("commit", 2), ("tell", 1)]:
+        killed(searching, "resume", "kills", kill=boundary, nth=nth)
     for boundary in ("rename-both", "renamed-both"):
-        code, output = searching.run("resume", "kills", worker=f"{boundary}:1")
-        assert code == -signal.SIGKILL, f"{boundary}: {output}"
-    code, output = searching.run("resume", "kills")
-    assert code == 0, output
-    assert_whole(searching)
-    assert left_over(searching) == []
+        killed(searching, "resume", "kills", worker=f"{boundary}:1")
+    killed(searching, "resume", "kills", kill="end")
+    assert_resumes_whole(searching)
     code, output = searching.run("resume", "kills")
     assert (code, "nothing is left" in output) == (0, True)
+
+
+def test_a_driver_killed_between_commit_and_tell_and_at_a_rename_loses_nothing(searching: Searching) -> None:
+    killed(searching, "run", "search.yaml", kill="commit", nth=4)
+    killed(searching, "resume", "kills", worker="renamed-both:1")
+    assert_resumes_whole(searching)
+
+
+def killed(search: Searching, *arguments: str, **kill: Any) -> None:
+    code, output = search.run(*arguments, **kill)
+    assert code == -signal.SIGKILL, f"{kill}: {output}"
+
+
+def assert_resumes_whole(search: Searching) -> None:
+    code, output = search.run("resume", "kills")
+    assert code == 0, output
+    assert_whole(search)
+    assert left_over(search) == []
 
 
 def test_a_worker_killed_mid_epoch_costs_one_retry_of_one_job(searching: Searching) -> None:

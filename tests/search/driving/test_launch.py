@@ -1,0 +1,97 @@
+"""Real, tiny searches in this process: from a config to an end, and on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search import launch
+from search.config import from_dict
+from search.errors import UserError
+from search.states import CandidateState, SearchState
+from search.store.models import Attempt, Candidate
+from search.store.session import open_store
+from search.store.write.searches import NameTaken
+
+CONFIG: dict[str, Any] = {
+    "name": "mini",
+    "data": {"source": "digits", "train_limit": 100, "val_limit": 50},
+    "space": {
+        "preset": "tiny",
+        "families": ["vit"],
+        "vit": {"depth": [1, 2], "heads": [1], "head_width": [16]},
+    },
+    "training": {"epochs": 2, "batch_size": 50},
+    "cost": {"device": "cpu", "max_seconds": 0.05},
+    "search": {"max_candidates": 3, "rungs": [1, 2], "engine": "inline"},
+}
+
+
+def rows(db: str, model: Any) -> list[Any]:
+    store = open_store(db, create=False)
+    try:
+        return store.write(lambda s: s.query(model).order_by(model.id).all())
+    finally:
+        store.close()
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A database whose search `mini` has ended."""
+    path = str(tmp_path_factory.mktemp("launch") / "mini.db")
+    said: list[str] = []
+    ended = launch.start(from_dict(CONFIG), path, said.append)
+    assert ended.state == SearchState.FINISHED
+    assert ended.artifacts == Path(f"{path}.artifacts/mini")
+    return path
+
+
+def test_an_ended_search_is_left_as_it_is(db: str) -> None:
+    before = len(rows(db, Attempt))
+    said: list[str] = []
+    assert launch.resume("mini", (), db, said.append).state == SearchState.FINISHED
+    assert "nothing is left to do" in said[0]
+    assert len(rows(db, Attempt)) == before
+
+
+def test_a_taken_name_offers_to_resume(db: str) -> None:
+    with pytest.raises(NameTaken, match="paretovit resume mini"):
+        launch.start(from_dict(CONFIG), db, print)
+
+
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("training.epochs=3", "training"),
+        ("objectives=[accuracy, params]", "objectives"),
+        ("search.seed=1", "search.seed"),
+        ("search.rungs=none", "search.rungs"),
+    ],
+)
+def test_what_a_search_stands_on_cannot_change(db: str, override: str, named: str) -> None:
+    with pytest.raises(UserError, match=named):
+        launch.resume("mini", [override], db, print)
+
+
+def test_an_extension_repeats_nothing(db: str) -> None:
+    old = {c.number: (c.digest, c.state) for c in rows(db, Candidate) if c.number > 0}
+    attempts = len(rows(db, Attempt))
+    ended = launch.resume("mini", ["search.max_candidates=4"], db, print)
+    assert ended.state == SearchState.FINISHED
+    found = {c.number: (c.digest, c.state) for c in rows(db, Candidate) if c.number > 0}
+    assert sorted(found) == [1, 2, 3, 4]
+    assert {n: found[n] for n in old} == old
+    assert found[4][1] in set(CandidateState)
+    assert attempts < len(rows(db, Attempt)) <= attempts + 3
+
+
+def test_a_passed_deadline_is_asked_for_again(db: str) -> None:
+    from search.store.models import Search
+
+    store = open_store(db, create=False)
+    store.write(lambda s: setattr(s.query(Search).one(), "deadline", 1.0))
+    store.close()
+    with pytest.raises(UserError, match=r"--set search\.deadline"):
+        launch.resume("mini", ["search.max_candidates=5"], db, print)
