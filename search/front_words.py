@@ -36,17 +36,16 @@ def _accuracy(search: SearchRow) -> str:
 def _cost(figures: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     first = figures[0]
     threads = f"{first['threads']} thread{'s' if first['threads'] != 1 else ''}"
-    where = (
-        f"on {first['device_name']}, {threads}, {first['runtime']} {first['precision']}, protocol {first['protocol']}, "
-        "with no training beside it"
-    )
-    latency = f"of one synchronised call at batch {first['batch_size']} {where}; {_calls(figures)}"
+    how = f"{threads}, {first['runtime']} {first['precision']}, protocol {first['protocol']}"
+    place = f"on {first['device_name']}, {how}"
+    alone = f"{place}, with no training beside it"
+    latency = f"of one synchronised call at batch {first['batch_size']} {alone}; {_calls(figures)}"
     batches = sorted({row["throughput_batch_size"] for row in figures})
     return {
         "latency_ms": f"median {latency}, with the median's 95% interval",
         "latency_ms_p95": f"95th percentile {latency}",
-        "throughput": f"images a second at batch {_range(batches)} {where}",
-        "peak_memory_mb": f"device memory, on a CPU resident growth of the process, {where}",
+        "throughput": f"images a second at batch {_range(batches)} {alone}",
+        "peak_memory_mb": f"device memory, on a CPU resident growth of the process, {place}",
         "model_mb": f"weights in {first['precision']}",
     }
 

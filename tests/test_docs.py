@@ -35,7 +35,15 @@ def commands(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{name}", command
 
 
-COMMANDS = dict(commands(typer.main.get_command(app)))
+PROGRAM = typer.main.get_command(app)
+COMMANDS = dict(commands(PROGRAM))
+OF_THE_PROGRAM = {option for parameter in PROGRAM.params for option in parameter.opts} | BUILT_IN
+TAKES_VALUE = {
+    option
+    for parameter in PROGRAM.params
+    if not getattr(parameter, "is_flag", False)
+    for option in parameter.opts
+}
 
 
 def section(command: str) -> str:
@@ -132,8 +140,11 @@ def shown_commands() -> list[tuple[str, str]]:
 def test_commands_that_documents_show_exist(document: str, line: str) -> None:
     words = line.replace('"', "").split()
     if words[0].startswith("--"):
-        assert words[0] in {*BUILT_IN, "--version", "--debug"}
-        return
+        taken = words[:2] if words[0] in TAKES_VALUE else words[:1]
+        assert taken[0] in OF_THE_PROGRAM, f"{document} shows `paretovit {line}`"
+        words = words[len(taken) :]
+        if not words or words == ["..."]:
+            return
     name = " ".join(words[:2]) if words[0] == "db" else words[0]
     assert name in COMMANDS, f"{document} shows `paretovit {line}`"
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts} | BUILT_IN

@@ -7,7 +7,6 @@ The types are checked by `search.config` (unknown keys are errors there); ranges
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -161,9 +160,3 @@ def _within(name: str, value: float, low: float, high: float) -> None:
         raise ValueError(f"{name}: {value} is not a number to use")
     if not low <= value <= high:
         raise ValueError(f"{name}: {value} is outside {low:g} to {high:g}")
-
-
-def one_of(name: str, value: str, allowed: Sequence[str]) -> None:
-    """Raises ValueError naming `name` and the allowed values when `value` is none of them."""
-    if value not in allowed:
-        raise ValueError(f"{name}: {value!r} is none of {', '.join(allowed)}")

@@ -183,6 +183,13 @@ def test_each_quantity_says_how_it_was_taken(store: Store) -> None:
     assert "not measured" in how["params"]
 
 
+def test_only_what_is_timed_claims_the_device_for_itself(store: Store) -> None:
+    """The protocol takes peak memory after the lock is given back."""
+    how = view_of(store).measured_how
+    alone = {name for name, sentence in how.items() if "no training beside it" in sentence}
+    assert alone == {"latency_ms", "latency_ms_p95", "throughput"}
+
+
 def test_the_json_is_as_documented(store: Store) -> None:
     view = view_of(store)
     shown = json.loads(json.dumps(view.to_dict(), allow_nan=False))
