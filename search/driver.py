@@ -17,10 +17,11 @@ from sqlalchemy.orm import Session
 
 from search import gate, lease, reconcile, rungs
 from search.errors import UserError
+from search.memory import Memory
 from search.objectives import resolve
 from search.plan import Plan
-from search.sampler import Exhausted, Known
-from search.settle import Settler
+from search.sampler import Exhausted
+from search.settle import Settled, Settler
 from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, SearchState
 from search.store.models import Candidate, JobRow, Search
 from search.store.session import Store
@@ -38,16 +39,6 @@ class Idle(Enum):
 
     WAIT = "wait"
     FINISHED = "finished"
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What decisions need of a candidate; read back from its row after every change."""
-
-    state: CandidateState
-    digest: str
-    known: Known
-    standing: rungs.Standing
 
 
 @dataclass
@@ -71,21 +62,35 @@ class Driver:
     lease: int = 0
     drain_wanted: str | None = None
     draining: bool = False
-    _seen: dict[int, _Seen] = field(default_factory=dict)
-    _baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    _memory: Memory = field(init=False)
     _since: dict[tuple[int, int], float] = field(default_factory=dict)
     _last_beat: float = 0.0
     _exhausted: bool = False
+    _parked: dict[int, str] = field(default_factory=dict)
+    _machine_works: bool = False
+
+    def __post_init__(self) -> None:
+        self._memory = Memory(self.plan)
 
     # -- beginning and end ------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Takes the lease, settles what an earlier driver left, and adds the baselines.
+    def start(
+        self, *, silent_beat: int | None = None, prepare: Callable[[Session], object] = lambda _: None
+    ) -> None:
+        """Takes the lease, settles what an earlier driver left, adds the baselines, and takes up what was stopped when
+        an ended search is extended.
 
+        silent_beat: see `searches.take`. prepare: written in the transaction that takes the lease, or not at all.
         Raises UserError when another driver is alive, or when the device is not the one that was measured on.
         """
         owner = lease.this_process()
-        self.lease = self.store.write(lambda s: searches.take(s, self.search_id, owner))
+
+        def take(session: Session) -> int:
+            number = searches.take(session, self.search_id, owner, silent_beat)
+            prepare(session)
+            return number
+
+        self.lease = self.store.write(take)
         lost = self._write(self._reconcile)
         reconcile.remove_unknown_checkpoints(self.store, self.search_id, self.artifacts)
         orphans = self.study.fail_orphans(self._write(lambda s, _: candidates.trials(s, self.search_id)))
@@ -95,6 +100,8 @@ class Driver:
             )
         self._read_back()
         self._tell_untold()
+        self._take_up_stopped()
+        self._write(lambda _, search: searches.set_state(search, SearchState.RUNNING))
 
     def close(self) -> None:
         """Gives the lease back; the search's state stays as the last decision left it."""
@@ -119,9 +126,9 @@ class Driver:
             if job is not None:
                 self._since[job.id, job.attempt] = time.monotonic()
                 return job
-            if not self._decide():
+            if not (self._decide() or self._fail_parked_at_rest()):
                 break
-        if self._write(lambda s, _: bool(jobs.running_attempts(s, self.search_id))):
+        if self._is_running():
             return Idle.WAIT
         self._end()
         return Idle.FINISHED
@@ -143,23 +150,28 @@ class Driver:
     def finish(self, outcome: Outcome) -> bool:
         """Keeps an outcome, once. False when it is stale and was refused."""
 
-        def work(session: Session, search: Search) -> tuple[int, list[str]] | None:
+        def work(session: Session, search: Search) -> tuple[int, Settled] | None:
             attempt = jobs.live_attempt(session, outcome.job, outcome.attempt, outcome.lease)
             if attempt is None or outcome.lease != self.lease:
                 text = f"late outcome of job {outcome.job}, attempt {outcome.attempt}, refused"
                 results.add_event(session, self.search_id, "refused", text)
                 return None
-            obsolete = self._settler.settle(session, search, attempt, outcome, self._baselines)
-            return jobs.candidate_number(session, outcome.job), obsolete
+            settled = self._settler.settle(session, search, attempt, outcome, self._memory.baselines)
+            return jobs.candidate_number(session, outcome.job), settled
 
         self._since.pop((outcome.job, outcome.attempt), None)
         kept = self._write(work)
         if kept is None:
             return False
-        number, obsolete = kept
-        for path in obsolete:
+        number, settled = kept
+        for path in settled.obsolete:
             (self.artifacts / path).unlink(missing_ok=True)
         self._after(number)
+        if settled.done:
+            self._machine_works = True
+            self._fail_parked()
+        if settled.given_up is not None:
+            self._park(outcome.job, settled.given_up)
         return True
 
     def lost(self, job: int, attempt: int, reason: str, state: AttemptState = AttemptState.LOST) -> None:
@@ -188,7 +200,7 @@ class Driver:
         return [key for key, since in self._since.items() if now - since > limit]
 
     def beat(self) -> None:
-        """Moves the lease's counter and does what was requested, at most every few seconds."""
+        """Moves the lease's counter, at most every few seconds."""
         if self.drain_wanted is not None:
             self.drain(self.drain_wanted)
         now = time.monotonic()
@@ -196,34 +208,27 @@ class Driver:
             return
         self._last_beat = now
 
-        def work(session: Session, search: Search) -> list[str]:
+        def work(_: Session, search: Search) -> None:
             search.beat += 1
             search.beat_time = time.time()
-            return searches.take_requests(session, self.search_id)
 
-        for kind in self._write(work):
-            if kind in ("stop", "pause"):
-                self.drain(f"{kind} requested")
+        self._write(work)
 
     # -- deciding ---------------------------------------------------------------------------------------------
 
     def _decide(self) -> bool:
         """Adds one thing to do. False when nothing can be decided before something running ends."""
-        if self._unresolved():
+        if self._memory.waits_for_baseline:
             return False
-        closing = self._exhausted or len(self._seen) >= self.plan.config.search.max_candidates
-        standings = [seen.standing for seen in self._seen.values()]
-        maximise = [objective.direction == "max" for objective in self.plan.objectives]
-        promotion = rungs.next_promotion(standings, len(self.plan.rungs), maximise, closing=closing)
+        closing = self._exhausted or len(self._memory.seen) >= self.plan.config.search.max_candidates
+        maximise = [objective.maximise for objective in self.plan.objectives]
+        promotion = rungs.next_promotion(
+            self._memory.standings, len(self.plan.rungs), maximise, closing=closing
+        )
         if promotion is not None:
             self._promote(*promotion)
             return True
         return not closing and self._propose()
-
-    def _unresolved(self) -> bool:
-        """Whether a relative limit still waits for its baseline's figure."""
-        needed = {constraint.baseline for constraint in self.plan.constraints if constraint.baseline}
-        return not needed <= self._baselines.keys()
 
     def _promote(self, number: int, rung: int) -> None:
         def work(session: Session, _: Search) -> None:
@@ -235,16 +240,12 @@ class Driver:
         self._after(number)
 
     def _propose(self) -> bool:
-        number = max(self._seen, default=0) + 1
-        taken = {seen.digest for seen in self._seen.values()}
-        known = [seen.known for seen in self._seen.values()]
+        number = self._memory.next_number
         try:
-            proposal = self.study.ask(number, known, taken)
+            proposal = self.study.ask(number, self._memory.known, self._memory.taken)
         except Exhausted:
             self._exhausted = True
-            self._event(
-                "exhausted", f"the space holds nothing beyond the {len(self._seen)} architectures tried"
-            )
+            self._event("exhausted", f"the space holds nothing beyond the {number - 1} architectures tried")
             return True
         self._write(lambda s, _: self._add_candidate(s, number, proposal))
         self._after(number)
@@ -261,10 +262,10 @@ class Driver:
             analysis=asdict(analysis.analyse(proposal.spec)),
             trial=proposal.trial,
         )
-        self._settler.measure(session, row, self._baselines)
+        self._settler.measure(session, row, self._memory.baselines)
 
     def _dispatch(self, session: Session, _: Search) -> Job | None:
-        row = jobs.pending(session, self.search_id)
+        row = jobs.pending(session, self.search_id, self._parked.keys())
         if row is None:
             return None
         candidate = session.get_one(Candidate, row.candidate_id)
@@ -308,6 +309,36 @@ class Driver:
     def _past_deadline(self) -> bool:
         return self.deadline is not None and time.time() >= self.deadline
 
+    # -- a machine that fails -------------------------------------------------------------------------------
+
+    def _park(self, job: int, reason: str) -> None:
+        """Sets a job aside that this machine failed as often as it may be tried.
+
+        If another job is done meanwhile, it was the candidate's fault. If a second one has to be parked first, or
+        nothing has ever worked here, it is the machine's: the search is drained, and nothing is lost.
+        """
+        self._parked[job] = reason
+        if len(self._parked) > 1 or not self._machine_works:
+            self.drain(
+                f"this machine fails its jobs ({reason}); mend that, then: paretovit resume {self.name}"
+            )
+
+    def _fail_parked(self) -> None:
+        for job, reason in self._parked.items():
+            number = self._write(lambda s, _, job=job, reason=reason: self._settler.give_up(s, job, reason))
+            self._after(number)
+        self._parked.clear()
+
+    def _fail_parked_at_rest(self) -> bool:
+        """Nothing is left that could tell whose fault a parked job is. True when that changed something."""
+        if not self._parked or self._is_running():
+            return False
+        self._fail_parked()
+        return True
+
+    def _is_running(self) -> bool:
+        return self._write(lambda s, _: bool(jobs.running_attempts(s, self.search_id)))
+
     # -- the database, Optuna, memory -------------------------------------------------------------------------
 
     @property
@@ -320,17 +351,37 @@ class Driver:
         for position, (name, spec) in enumerate(self.plan.baselines.items(), start=1):
             if name not in there:
                 row = candidates.add(
-                    session, self.search_id, -position, "baseline", spec, point={}, analysis={}, name=name
+                    session,
+                    self.search_id,
+                    -position,
+                    "baseline",
+                    spec,
+                    point={},
+                    analysis=self.plan.baseline_analysis[name],
+                    name=name,
                 )
-                self._settler.measure(session, row, self._baselines)
-        searches.set_state(search, SearchState.RUNNING)
+                self._settler.measure(session, row, self._memory.baselines)
         return lost
+
+    def _take_up_stopped(self) -> None:
+        """In an ended search that is extended, what was stopped may go on, under a new Optuna trial."""
+        for row in self._write(lambda s, search: candidates.to_take_up(s, search)):
+            trial = self.study.ask_again(row.point) if row.number > 0 else None
+
+            def work(
+                session: Session, _: Search, number: int = row.number, trial: int | None = trial
+            ) -> None:
+                again = candidates.by_number(session, self.search_id, number)
+                self._settler.take_up(session, again, trial, self._memory.baselines)
+
+            self._write(work)
+            self._after(row.number)
 
     def _after(self, number: int) -> None:
         """After a commit that concerned a candidate: look at it again, and tell Optuna if it has ended."""
         row = self._write(lambda s, _: candidates.by_number(s, self.search_id, number))
         self._look_at(row)
-        if number > 0 and self._seen[number].state in TERMINAL_CANDIDATE:
+        if number > 0 and CandidateState(row.state) in TERMINAL_CANDIDATE:
             self._tell(row)
 
     def _read_back(self) -> None:
@@ -338,27 +389,13 @@ class Driver:
             self._look_at(row)
 
     def _look_at(self, row: Candidate) -> None:
-        if row.number < 0:
-            self._look_at_baseline(row)
-            return
-        scores = {
-            int(rung): [float((row.measured | values)[q.name]) for q in self.plan.objectives]
-            for rung, values in row.by_rung.items()
-        }
-        state = CandidateState(row.state)
-        self._seen[row.number] = _Seen(
-            state=state,
-            digest=row.digest,
-            known=Known(row.number, row.point, scores),
-            standing=rungs.standing(row.number, state, row.rung, scores),
-        )
-
-    def _look_at_baseline(self, row: Candidate) -> None:
-        assert row.name is not None
-        if row.state == CandidateState.FAILED and row.name in {c.baseline for c in self.plan.constraints}:
-            raise UserError(f"baseline {row.name!r} failed, and a constraint refers to it: {row.reason}")
-        if row.state != CandidateState.PROPOSED:
-            self._baselines[row.name] = dict(row.measured)
+        """Raises UserError when a baseline failed that a limit needs: the search has failed with it."""
+        self._memory.look_at(row)
+        missing = self._memory.missing(row.name) if row.name is not None else []
+        if row.state == CandidateState.FAILED and missing:
+            reason = f"baseline {row.name!r} failed, and a constraint needs its {missing[0]}: {row.reason}"
+            self._write(lambda _, search: searches.set_state(search, SearchState.FAILED, reason))
+            raise UserError(reason)
 
     def _tell_untold(self) -> None:
         for row in self._write(lambda s, _: candidates.untold(s, self.search_id)):
@@ -370,7 +407,9 @@ class Driver:
         values = None
         if row.state == CandidateState.FINISHED:
             values = [float(row.measured[objective.name]) for objective in self.plan.objectives]
-        limits = [] if self._unresolved() else resolve(self.plan.constraints, self._baselines)
+        limits = (
+            [] if self._memory.waits_for_baseline else resolve(self.plan.constraints, self._memory.baselines)
+        )
         self.study.tell(row.trial, CandidateState(row.state), values, gate.violations(limits, row.measured))
         self._write(lambda s, _: candidates.mark_told(s, self.search_id, row.number))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,10 +13,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from search import leftovers, validate
+from search import lease, leftovers, validate
 from search.config import SearchConfig, from_dict
 from search.driver import Driver
 from search.errors import UserError
+from search.plan import Plan
 from search.states import ENDED_SEARCH, SearchState
 from search.store.read.searches import search_by_name
 from search.store.read.searches import searches as all_searches
@@ -25,6 +26,8 @@ from search.store.write import searches
 from workers import device
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from search.store.read.rows import SearchRow
 
 INTERRUPTED = 130
@@ -57,7 +60,7 @@ def start(config: SearchConfig, db: str | None, say: Say) -> Ended:
                 s, config.name, config.to_dict(), data, str(artifacts), checked.deadline
             )
         )
-        return _drive(store, checked.plan, config.name, say)
+        return _drive(store, checked.plan, config.name, say, deadline=checked.deadline)
     finally:
         store.close()
 
@@ -77,7 +80,7 @@ def resume(name: str, overrides: Sequence[str], db: str | None, say: Say) -> End
         config = from_dict(row.config, overrides, f"search {name!r}")
         _refuse_changes(row, config)
         checked = validate.check(_without_kept_deadline(config, overrides), time.time())
-        deadline = checked.deadline or row.deadline
+        deadline = checked.deadline if _sets_deadline(overrides) else row.deadline
         if deadline is not None and deadline <= time.time():
             raise UserError(
                 f"search.deadline: that of {name!r} has passed; give another: "
@@ -89,8 +92,15 @@ def resume(name: str, overrides: Sequence[str], db: str | None, say: Say) -> End
                 f"(digest {checked.plan.data.digest}, then {row.data['digest']}); bring the old ones back, "
                 "or start another search"
             )
-        store.write(lambda s: searches.reconfigure(s, row.id, config.to_dict(), deadline))
-        return _drive(store, checked.plan, name, say)
+        values = config.to_dict()
+        return _drive(
+            store,
+            checked.plan,
+            name,
+            say,
+            lambda s: searches.reconfigure(s, row.id, values, deadline),
+            deadline,
+        )
     finally:
         store.close()
 
@@ -112,12 +122,24 @@ def refuse_taken_name(name: str, db: str | None) -> None:
 
 def _without_kept_deadline(config: SearchConfig, overrides: Sequence[str]) -> SearchConfig:
     """A deadline stays the moment that it was resolved to, unless it is given anew."""
-    if any(override.partition("=")[0].strip() == "search.deadline" for override in overrides):
+    if _sets_deadline(overrides):
         return config
     return config.model_copy(update={"search": config.search.model_copy(update={"deadline": None})})
 
 
-def _drive(store: Store, plan: validate.Plan, name: str, say: Say) -> Ended:
+def _sets_deadline(overrides: Sequence[str]) -> bool:
+    return any(override.partition("=")[0].strip() == "search.deadline" for override in overrides)
+
+
+def _drive(
+    store: Store,
+    plan: Plan,
+    name: str,
+    say: Say,
+    prepare: Callable[[Session], object] = lambda _: None,
+    deadline: float | None = None,
+) -> Ended:
+    """prepare: written together with the lease, so that a refused driver changes nothing."""
     import optuna
 
     from search.study import Study
@@ -125,8 +147,10 @@ def _drive(store: Store, plan: validate.Plan, name: str, say: Say) -> Ended:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with store.read() as reader:
         row = search_by_name(reader, name)
+    silent_beat = _watch(store, row, say)
     artifacts = Path(row.artifacts)
-    artifacts.mkdir(parents=True, exist_ok=True)
+    _claim(artifacts, row)
+    leftovers.clear()
     storage = optuna.storages.RDBStorage(store.optuna_url, engine_kwargs=store.optuna_engine_kwargs)
     settings = plan.config.search
     target = device.resolve(plan.config.cost.device, plan.config.cost.threads)
@@ -138,13 +162,13 @@ def _drive(store: Store, plan: validate.Plan, name: str, say: Say) -> Ended:
         plan=plan,
         device_id=target.id,
         artifacts=artifacts,
-        deadline=row.deadline,
+        deadline=deadline,
         on_event=say,
     )
-    driver.start()
+    driver.start(silent_beat=silent_beat, prepare=prepare)
     try:
-        with _signals(driver, name, say):
-            _run_engine(driver, settings.engine, _num_workers(settings.workers))
+        with _signals(driver, name):
+            _run_engine(driver, settings.engine, _num_workers(settings.workers, target))
     finally:
         driver.close()
     with store.read() as reader:
@@ -165,39 +189,79 @@ def _run_engine(driver: Driver, engine: str, num_workers: int) -> None:
         ray_engine.run(driver, num_workers)
 
 
-def _num_workers(workers: int | str) -> int:
-    """`auto`: one a core, of those that this process may use where the system tells."""
+def _num_workers(workers: int | str, target: device.Device) -> int:
+    """`auto`: one on a GPU; on a CPU one a core, of those that this process may use where the system tells."""
     if isinstance(workers, int):
         return workers
+    if target.is_cuda:
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
-def _signals(driver: Driver, name: str, say: Say) -> Iterator[None]:
-    """The first SIGINT or SIGTERM drains; the second leaves at once, with nothing of ours left running."""
+def _signals(driver: Driver, name: str) -> Iterator[None]:
+    """The first SIGINT, SIGTERM or SIGHUP drains; the second leaves at once, with nothing of ours left running."""
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         del number, frame
         if not driver.drain_wanted:
             driver.drain_wanted = "interrupted"
-            say(
+            _write_plainly(
                 "finishing what runs, starting nothing new; interrupt again to leave at once. "
                 f"Go on later with: paretovit resume {name}"
             )
             return
         leftovers.clear_mine()
-        sys.stderr.write(f"paretovit: left; go on with: paretovit resume {name}\n")
-        sys.stderr.flush()
+        _write_plainly(f"left; go on with: paretovit resume {name}")
         os._exit(INTERRUPTED)
 
     before: dict[int, Any] = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         before[number] = signal.signal(number, on_signal)
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _write_plainly(text: str) -> None:
+    """To stderr from a signal handler, which may have interrupted a buffered write."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"paretovit: {text}\n".encode())
+
+
+def _watch(store: Store, row: SearchRow, say: Say) -> int | None:
+    """The counter of a driver on another host that did not move for a whole TTL; None where there is none to watch.
+
+    Raises UserError as soon as it moves. Clocks of two hosts are not compared.
+    """
+    if row.owner_host is None or lease.is_here(row):
+        return None
+    say(
+        f"driven from {row.owner_host} at last; watching for {lease.TTL_SECONDS:g} s whether that driver is alive"
+    )
+    end = time.monotonic() + lease.TTL_SECONDS
+    while time.monotonic() < end:
+        time.sleep(1.0)
+        with store.read() as reader:
+            now = search_by_name(reader, row.name)
+        if now.beat != row.beat:
+            raise UserError(f"search {row.name!r} is driven by process {row.owner_pid} on {row.owner_host}")
+    return row.beat
+
+
+def _claim(artifacts: Path, row: SearchRow) -> None:
+    """Makes the search's folder, and refuses one that another search writes to, as two databases could have it."""
+    marker = artifacts / ".search"
+    mine = f"{row.name} {row.created!r}\n"
+    artifacts.mkdir(parents=True, exist_ok=True)
+    if marker.exists() and marker.read_text() != mine:
+        raise UserError(
+            f"artifacts: {artifacts} belongs to a search of that name in another database; "
+            "give `artifacts:` another folder"
+        )
+    marker.write_text(mine)
 
 
 def _refuse_changes(row: SearchRow, config: SearchConfig) -> None:

@@ -1,4 +1,7 @@
-"""Scratch folders and processes of Ray: one folder a driver, so that the next can clear what a killed one left."""
+"""Scratch folders and processes of Ray: one folder a driver, so that the next can clear what a killed one left.
+
+Names are short: Ray puts sockets some 70 characters below a folder, and a socket's path may have 103 on macOS.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,15 @@ from pathlib import Path
 
 import psutil
 
+from search import lease
 from search.errors import UserError
 
-_ROOT = Path("/tmp") / f"paretovit-{os.getuid()}"
+_ROOT = Path("/tmp") / f"pv-{os.getuid()}"
 _WAIT_SECONDS = 5.0
 
 
 def make_scratch() -> Path:
-    """A folder of this process: /tmp/paretovit-UID/PID-START. Short, because Ray puts sockets below it."""
+    """A folder of this process: /tmp/pv-UID/PID-START."""
     folder = _mine()
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
@@ -53,7 +57,7 @@ def end_processes_of(folder: Path) -> None:
 
 def _mine() -> Path:
     process = psutil.Process()
-    return _root() / f"{process.pid}-{int(process.create_time())}"
+    return _root() / f"{process.pid}-{int(lease.start_time(process))}"
 
 
 def _naming(folder: Path) -> list[psutil.Process]:
@@ -70,7 +74,8 @@ def _owner_runs(folder: Path) -> bool:
     if not (pid.isdecimal() and started.isdecimal()):
         return False
     try:
-        return int(psutil.Process(int(pid)).create_time()) == int(started)
+        now = lease.start_time(psutil.Process(int(pid)))
+        return abs(now - int(started)) <= 1 + lease.START_TOLERANCE
     except psutil.NoSuchProcess:
         return False
 

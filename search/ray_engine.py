@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import ray
 from ray import tune
 from ray.tune import Callback, RunConfig, TuneConfig
@@ -30,11 +29,12 @@ from search import leftovers
 from search.driver import Driver, Idle
 from search.states import AttemptState
 from search.trainable import run_job
+from workers import memory_limit
 from workers.job import Decision, EpochReport, Job, Outcome
 
 JOBS_A_TUNER = 2000
 WAIT_SECONDS = 1.0  # before the driver is asked again, when nothing has happened meanwhile
-SHARE_OF_MEMORY = 0.8  # of the machine, for all workers together
+SHARE_OF_MEMORY = 0.8  # of what is free, for all workers together
 
 
 @dataclass
@@ -60,9 +60,8 @@ def run(driver: Driver, num_workers: int) -> None:
 @contextmanager
 def _ray(num_workers: int) -> Iterator[Path]:
     """Ray up, with a scratch folder of this process; both gone afterwards."""
-    memory_mb = int(SHARE_OF_MEMORY * psutil.virtual_memory().total / 1e6 / num_workers)
-    os.environ.setdefault("PARETOVIT_JOB_MEMORY_MB", str(memory_mb))
-    leftovers.clear()
+    memory_mb = int(SHARE_OF_MEMORY * memory_limit.free_bytes() / memory_limit.MB / num_workers)
+    os.environ.setdefault(memory_limit.VARIABLE, str(memory_mb))
     scratch = leftovers.make_scratch()
     on_sigterm = signal.getsignal(signal.SIGTERM)
 
@@ -79,7 +78,7 @@ def _ray(num_workers: int) -> Iterator[Path]:
             ray.init(
                 num_cpus=num_workers,
                 include_dashboard=False,
-                _temp_dir=str(scratch / "ray"),
+                _temp_dir=str(scratch),
                 **common,
             )
         signal.signal(signal.SIGTERM, on_sigterm)  # ray.init replaces it

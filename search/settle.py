@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
@@ -13,9 +13,19 @@ from search.plan import Plan
 from search.states import AttemptState, CandidateState, JobState
 from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
-from workers.job import Kind, Outcome, Status
+from workers.job import Evaluation, Kind, Outcome, Status
 
 Baselines = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """obsolete: checkpoint paths that nothing needs any more. done: the job did what it was for. given_up: why the
+    machine failed it once too often; the job is pending again, and the driver decides."""
+
+    obsolete: list[str] = field(default_factory=list)
+    done: bool = False
+    given_up: str | None = None
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,9 @@ class Settler:
         if source is None:
             jobs.add(session, row, Kind.MEASURE)
             return
+        if source.candidate_id is not None:
+            twin = session.get_one(Candidate, source.candidate_id)
+            candidates.learn(row, {k: v for k, v in twin.measured.items() if k == "params"}, {})
         measurement = results.as_measurement(source)
         results.add_measurement(session, row, measurement, None, source)
         self._measured(session, row, gate.measured_values(measurement), baselines)
@@ -46,47 +59,74 @@ class Settler:
         attempt: Attempt,
         outcome: Outcome,
         baselines: Baselines,
-    ) -> list[str]:
-        """Writes what an outcome means; returns the checkpoint paths that nothing needs any more."""
+    ) -> Settled:
+        """Writes what an outcome means."""
         job = session.get_one(JobRow, attempt.job_id)
         candidate = session.get_one(Candidate, job.candidate_id)
         attempt.host, attempt.pid = outcome.host, outcome.pid
         attempt.device_id, attempt.seconds = outcome.device_id, outcome.seconds
-        for report in outcome.epochs:
-            jobs.add_epoch(session, candidate.id, attempt, report)
         trouble = self._trouble(search, outcome)
         if trouble is not None:
             jobs.end_attempt(attempt, AttemptState.FAILED, trouble, outcome.detail)
-            self.retry(session, job, candidate, trouble)
-            return []
+            return Settled(
+                given_up=trouble if not self._try_again(session, job, candidate, trouble) else None
+            )
+        for report in outcome.epochs:
+            jobs.add_epoch(session, candidate.id, attempt, report)
         if outcome.status == Status.FAILED:
             reason = outcome.reason or "failed"
             jobs.end_attempt(attempt, AttemptState.FAILED, reason, outcome.detail)
             self._fail(session, job, candidate, reason)
-            return []
+            return Settled()
         jobs.end_attempt(attempt, AttemptState.DONE)
         obsolete = self._keep_checkpoint(session, candidate, attempt, outcome)
         if outcome.status == Status.STOPPED:
             job.first_epoch, job.state = outcome.epoch + 1, JobState.PENDING
             candidate.epoch = outcome.epoch
+            self._keep_evaluation(session, candidate, attempt, outcome)
         elif job.kind == Kind.MEASURE:
             jobs.end_job(job, JobState.DONE)
             self._keep_measurement(session, candidate, attempt, outcome, baselines)
         else:
+            assert job.kind == Kind.TRAIN, f"nothing is known of {job.kind} jobs here"
             jobs.end_job(job, JobState.DONE)
             self._keep_training(session, job, candidate, attempt, outcome)
-        return obsolete
+        return Settled(obsolete, done=True)
 
     def retry(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
-        """Back to pending; failed when this driver has tried often enough."""
+        """A job whose worker was lost is pending again; failed when this driver has tried often enough."""
+        if not self._try_again(session, job, candidate, reason):
+            self.give_up(session, job.id, reason)
+
+    def give_up(self, session: Session, job: int, reason: str) -> int:
+        """Fails a job and its candidate for good; returns the candidate's number."""
+        row = session.get_one(JobRow, job)
+        candidate = session.get_one(Candidate, row.candidate_id)
+        tries = jobs.count_attempts(session, job, self.lease)
+        self._fail(session, row, candidate, f"{row.kind} failed {tries} times, at last: {reason}")
+        return candidate.number
+
+    def take_up(self, session: Session, row: Candidate, trial: int | None, baselines: Baselines) -> None:
+        """Lets a stopped candidate go on from where it was: measuring, its unfinished rung, or waiting."""
+        ladder = self.plan.rungs
+        done = -1 if row.rung is None else row.rung
+        if "latency_ms" not in row.measured:
+            candidates.reopen(row, CandidateState.PROPOSED, trial)
+            self.measure(session, row, baselines)
+        elif row.rung is None or row.epoch > ladder[row.rung]:
+            candidates.reopen(row, CandidateState.TRAINING, trial)
+            rung = len(ladder) - 1 if row.number < 0 else done + 1
+            jobs.add(session, row, Kind.TRAIN, rung=rung, epochs=(row.epoch + 1, ladder[rung]))
+        else:
+            candidates.reopen(row, CandidateState.WAITING, trial)
+
+    def _try_again(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> bool:
+        """Puts a job back to pending. False when this driver has tried it as often as it may."""
         session.flush()
-        tries = jobs.count_attempts(session, job.id, self.lease)
-        if tries >= self.plan.settings.limits.max_attempts:
-            self._fail(session, job, candidate, f"{job.kind} failed {tries} times, at last: {reason}")
-            return
         job.state = JobState.PENDING
-        text = f"{job.kind} job {job.id} will be tried again: {reason}"
+        text = f"{job.kind} job {job.id} was not done: {reason}"
         results.add_event(session, self.search_id, "retry", text, candidate.number)
+        return jobs.count_attempts(session, job.id, self.lease) < self.plan.settings.limits.max_attempts
 
     def _trouble(self, search: Search, outcome: Outcome) -> str | None:
         """What is wrong with the device or node rather than with the candidate."""
@@ -151,12 +191,8 @@ class Settler:
     def _keep_training(
         self, session: Session, job: JobRow, candidate: Candidate, attempt: Attempt, outcome: Outcome
     ) -> None:
-        evaluation = outcome.evaluation
-        assert evaluation is not None
         assert job.rung is not None
-        results.add_evaluation(session, candidate, attempt, evaluation)
-        interval = (evaluation.accuracy_low, evaluation.accuracy_high)
-        candidates.learn(candidate, {"accuracy": evaluation.accuracy}, {"accuracy": interval})
+        evaluation = self._keep_evaluation(session, candidate, attempt, outcome)
         scores = {"accuracy": evaluation.accuracy}
         candidate.by_rung = dict(candidate.by_rung) | {str(job.rung): scores}
         candidate.rung, candidate.epoch = job.rung, outcome.epoch
@@ -166,3 +202,15 @@ class Settler:
         candidates.set_state(candidate, CandidateState.FINISHED)
         text = f"accuracy {evaluation.accuracy:.4f} on {evaluation.num_images} {evaluation.split} images"
         results.add_event(session, self.search_id, "finished", text, candidate.number)
+
+    def _keep_evaluation(
+        self, session: Session, candidate: Candidate, attempt: Attempt, outcome: Outcome
+    ) -> Evaluation:
+        """The accuracy that is shown belongs to the epoch that is shown."""
+        evaluation = outcome.evaluation
+        assert evaluation is not None
+        assert evaluation.split == "val"
+        results.add_evaluation(session, candidate, attempt, evaluation)
+        interval = (evaluation.accuracy_low, evaluation.accuracy_high)
+        candidates.learn(candidate, {"accuracy": evaluation.accuracy}, {"accuracy": interval})
+        return evaluation

@@ -89,6 +89,13 @@ class Study:
             self._study.tell(trial, state=TrialState.FAIL)
         raise Exhausted
 
+    def ask_again(self, point: Point) -> int:
+        """A new running trial for a point that an earlier trial was told PRUNED for; returns its number."""
+        self._study.sampler = WholePointSampler(self._space, lambda: point)
+        trial = self._study.ask()
+        suggest(trial, self._space)
+        return trial.number
+
     def tell(
         self,
         trial: int,

@@ -54,6 +54,14 @@ def check(config: SearchConfig, now: float) -> Checked:
         plan = make_plan(config, data)
     except SpaceError as error:
         raise _located(config, "space", error, inside=("preset", "families", *registry.FAMILIES)) from None
+    for constraint in plan.constraints:
+        if (
+            constraint.name == "flops"
+            and constraint.baseline
+            and not plan.baseline_analysis[constraint.baseline]
+        ):
+            known = "the FLOPs of a timm model are not known; give a number"
+            raise config.error("constraints.flops", f"{constraint.baseline!r}: {known}")
     if config.baselines:
         for name, spec in plan.baselines.items():
             _run_on_meta(config, f"baselines.{name}", spec)

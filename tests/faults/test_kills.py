@@ -107,7 +107,7 @@ def assert_whole(search: Searching, count: int = CANDIDATES) -> None:
 
 def left_over(search: Searching) -> list[Path]:
     """Scratch folders of the search's processes."""
-    root = Path(f"/tmp/paretovit-{os.getuid()}")
+    root = Path(f"/tmp/pv-{os.getuid()}")
     return [folder for pid in search.pids for folder in root.glob(f"{pid}-*")]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from search.states import TERMINAL_CANDIDATE, CandidateState
-from search.store.models import Candidate
+from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
+from search.store.models import Candidate, Search
 from spaces.spec import ArchSpec
 
 
@@ -107,6 +107,20 @@ def set_state(row: Candidate, state: CandidateState, reason: str | None = None) 
     row.state = state
     row.reason = reason
     row.ended = time.time() if state in TERMINAL_CANDIDATE else None
+
+
+def to_take_up(session: Session, search: Search) -> list[Candidate]:
+    """What was stopped in a search that had ended and is queued again; of other searches nothing."""
+    if search.state != SearchState.QUEUED:
+        return []
+    return [row for row in all_of(session, search.id) if row.state == CandidateState.STOPPED]
+
+
+def reopen(row: Candidate, state: CandidateState, trial: int | None) -> None:
+    """Takes a stopped candidate up again, under a new Optuna trial."""
+    assert row.state == CandidateState.STOPPED, f"candidate {row.number} is {row.state}"
+    row.state, row.reason, row.ended = state, None, None
+    row.trial, row.told = trial, False
 
 
 def learn(row: Candidate, values: Mapping[str, float], intervals: Mapping[str, tuple[float, float]]) -> None:

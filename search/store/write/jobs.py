@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -70,11 +71,11 @@ def running_attempts(session: Session, search_id: int) -> list[Attempt]:
     )
 
 
-def pending(session: Session, search_id: int) -> JobRow | None:
-    """The oldest pending job."""
+def pending(session: Session, search_id: int, but: Collection[int] = ()) -> JobRow | None:
+    """The oldest pending job that is not among `but`."""
     return session.scalars(
         select(JobRow)
-        .where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING)
+        .where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING, JobRow.id.not_in(but))
         .order_by(JobRow.id)
         .limit(1)
     ).one_or_none()

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from search import lease
 from search.errors import UserError
 from search.states import ENDED_SEARCH, SearchState
-from search.store.models import Request, Search
+from search.store.models import Search
 
 
 class LeaseLost(UserError):
@@ -54,16 +54,22 @@ def create(
 
 
 def reconfigure(session: Session, search_id: int, config: dict[str, Any], deadline: float | None) -> None:
-    """Replaces the config of a search that nobody drives, for it to be extended."""
+    """Replaces the config of a search whose lease was taken in this transaction. One that had ended is queued again."""
     row = _locked(session, search_id)
     row.config, row.deadline = config, deadline
+    if SearchState(row.state) in ENDED_SEARCH:
+        row.state, row.reason, row.ended = SearchState.QUEUED, None, None
 
 
-def take(session: Session, search_id: int, owner: lease.Owner) -> int:
-    """Makes `owner` the driver and returns the new lease number. Raises UserError when a driver is alive."""
+def take(session: Session, search_id: int, owner: lease.Owner, silent_beat: int | None = None) -> int:
+    """Makes `owner` the driver and returns the new lease number. Raises UserError when a driver is alive.
+
+    silent_beat: the counter that a driver on another host was seen not to move for a whole TTL.
+    """
     row = _locked(session, search_id)
     mine = (row.owner_host, row.owner_pid, row.owner_boot) == (owner.host, owner.pid, owner.boot)
-    if not mine and lease.alive(row):
+    is_silent = row.beat == silent_beat and not lease.is_here(row)
+    if not (mine or is_silent) and (lease.alive(row) or (row.owner_host and not lease.is_here(row))):
         raise UserError(
             f"search {row.name!r} is driven by process {row.owner_pid} on {row.owner_host}; "
             f"wait for it, or end that process first"
@@ -96,13 +102,6 @@ def fence(session: Session, search_id: int, lease_number: int) -> Search:
     return row
 
 
-def beat(session: Session, search_id: int, lease_number: int) -> None:
-    """Moves the lease's counter."""
-    row = fence(session, search_id, lease_number)
-    row.beat += 1
-    row.beat_time = time.time()
-
-
 def set_state(row: Search, state: SearchState, reason: str | None = None) -> None:
     """Changes the state of a fenced search, with the times that belong to it."""
     row.state = state
@@ -110,21 +109,6 @@ def set_state(row: Search, state: SearchState, reason: str | None = None) -> Non
     if state == SearchState.RUNNING and row.started is None:
         row.started = time.time()
     row.ended = time.time() if state in ENDED_SEARCH else None
-
-
-def ask(session: Session, search_id: int, kind: str, payload: dict[str, Any] | None = None) -> None:
-    """Appends a request to the search's driver. Anyone may."""
-    session.add(Request(search_id=search_id, kind=kind, payload=payload or {}, created=time.time()))
-
-
-def take_requests(session: Session, search_id: int) -> list[str]:
-    """Kinds of the requests that were open, oldest first; they are marked done."""
-    rows = session.scalars(
-        select(Request).where(Request.search_id == search_id, Request.done.is_(None)).order_by(Request.id)
-    ).all()
-    for row in rows:
-        row.done = time.time()
-    return [row.kind for row in rows]
 
 
 def _locked(session: Session, search_id: int) -> Search:

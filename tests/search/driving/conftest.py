@@ -102,8 +102,8 @@ class Bench:
             lambda s: searches.create(s, config.name, config.to_dict(), data, str(artifacts), None)
         )
 
-    def driver(self, **changes: Any) -> Driver:
-        """A driver that has started; an earlier one counts as dead."""
+    def driver(self, **start: Any) -> Driver:
+        """A driver that has started; an earlier one of this process counts as dead."""
         settings = self.config.search
         kwargs = self.store.optuna_engine_kwargs
         storage = optuna.storages.RDBStorage(self.store.optuna_url, engine_kwargs=kwargs)
@@ -122,9 +122,8 @@ class Bench:
             plan=self.plan,
             device_id=DEVICE,
             artifacts=self.artifacts,
-            **changes,
         )
-        driver.start()
+        driver.start(**start)
         return driver
 
     def run(self, driver: Driver, perform: Callable[[Job], Outcome] | None = None, most: int = 10_000) -> int:

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
 from typing import Any
 
+import psutil
 import pytest
 
+from search import lease
 from search.driver import Idle
 from search.errors import UserError
 from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, JobState, SearchState
 from search.store.models import Attempt, Candidate, Epoch, JobRow, MeasurementRow, Search
+from search.store.write import searches
 from search.store.write.searches import LeaseLost
 from workers.job import Decision, EpochReport, Kind, Outcome, Status
 
@@ -248,20 +252,143 @@ def test_an_epoch_of_a_stale_attempt_is_not_kept(make_bench: Make, answer: Any) 
     assert len(rows(bench, Epoch)) == before
 
 
-def test_another_device_or_other_images_are_refused(make_bench: Make, answer: Any) -> None:
+def test_figures_of_another_device_or_from_other_images_are_not_kept(make_bench: Make, answer: Any) -> None:
     bench = make_bench(limits={"max_attempts": 1})
     driver = bench.driver()
-    job = driver.next_job()
-    good = answer(job, bench.digest)
-    driver.finish(
-        dataclasses.replace(good, measurement=dataclasses.replace(good.measurement, device_id="other"))
-    )
+    good = answer(driver.next_job(), bench.digest)
+    elsewhere = dataclasses.replace(good.measurement, device_id="other")
+    driver.finish(dataclasses.replace(good, measurement=elsewhere))
     assert rows(bench, MeasurementRow) == []
-    assert "other" in rows(bench, Candidate)[0].reason
+    assert "other" in rows(bench, Attempt)[0].reason
+    driver = bench.driver()
     while (job := driver.next_job()).kind != Kind.TRAIN:
         driver.finish(answer(job, bench.digest))
     driver.finish(dataclasses.replace(answer(job, bench.digest), data_digest="ffff"))
-    assert "other images" in next(c for c in candidates(bench) if c.number == job.candidate).reason
+    assert "other images" in rows(bench, Attempt)[-1].reason
+    assert rows(bench, Epoch) == []
+
+
+def test_a_fault_of_the_machine_pauses_the_search_and_fails_nobody(make_bench: Make, answer: Any) -> None:
+    bench = make_bench()
+    done = 0
+
+    def disk_fills(job: Any) -> Outcome:
+        nonlocal done
+        done += 1
+        return failed(job, "no space left", Status.ERROR) if done > 6 else answer(job, bench.digest)
+
+    bench.run(bench.driver(), disk_fills)
+    assert state(bench) == SearchState.PAUSED
+    assert "no space left" in bench.store.write(lambda s: s.get(Search, bench.search_id).reason)
+    assert not [c for c in rows(bench, Candidate) if c.state == CandidateState.FAILED]
+    bench.run(bench.driver())
+    assert state(bench) == SearchState.FINISHED
+    assert len(candidates(bench)) == 12
+    assert not [c for c in rows(bench, Candidate) if c.state == CandidateState.FAILED]
+
+
+def test_a_last_job_that_a_working_machine_cannot_do_fails_its_candidate(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench(max_candidates=1, limits={"max_attempts": 2})
+
+    def perform(job: Any) -> Outcome:
+        spoilt = job.candidate == 1 and job.kind == Kind.TRAIN
+        return failed(job, "odd", Status.ERROR) if spoilt else answer(job, bench.digest)
+
+    bench.run(bench.driver(), perform)
+    assert state(bench) == SearchState.FINISHED
+    assert [(c.state, c.reason) for c in candidates(bench)] == [
+        ("failed", "train failed 2 times, at last: odd")
+    ]
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [{"flops": "5x resnet"}, {"params": "5x resnet"}, {"accuracy": "0.9x resnet"}, {"model_mb": "1x resnet"}],
+)
+def test_a_limit_may_be_relative_to_any_figure_of_a_baseline(
+    make_bench: Make, constraint: dict[str, str]
+) -> None:
+    for _ in range(2):  # the second search takes its costs from the first
+        bench = make_bench(constraints=constraint)
+        bench.run(bench.driver())
+        assert state(bench) == SearchState.FINISHED
+        assert len(candidates(bench)) == 12
+
+
+def test_a_baseline_that_fails_in_training_leaves_a_limit_on_its_latency(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench(constraints={"latency_ms": "1.5x resnet"})
+
+    def perform(job: Any) -> Outcome:
+        spoilt = job.candidate < 0 and job.kind == Kind.TRAIN
+        return failed(job, "loss is not finite") if spoilt else answer(job, bench.digest)
+
+    bench.run(bench.driver(), perform)
+    assert state(bench) == SearchState.FINISHED
+
+
+def test_what_a_deadline_stopped_goes_on_when_the_search_is_extended(make_bench: Make, answer: Any) -> None:
+    bench = make_bench()
+    driver = bench.driver()
+    bench.run(driver, most=9)
+    while (job := driver.next_job()).kind != Kind.TRAIN or job.last_epoch == 1:
+        driver.finish(answer(job, bench.digest))
+    driver.deadline = 1.0
+    whole = answer(job, bench.digest)
+    first = whole.epochs[0]
+    worse = dataclasses.replace(whole.evaluation, epoch=first.epoch, accuracy=0.123)
+    driver.finish(
+        dataclasses.replace(
+            whole, status=Status.STOPPED, epoch=first.epoch, epochs=(first,), evaluation=worse
+        )
+    )
+    bench.run(driver)
+    stopped = {c.number: c for c in candidates(bench) if c.state == CandidateState.STOPPED}
+    assert (stopped[job.candidate].epoch, stopped[job.candidate].measured["accuracy"]) == (first.epoch, 0.123)
+
+    config, search = bench.config.to_dict(), bench.search_id
+    again = bench.driver(prepare=lambda s: searches.reconfigure(s, search, config, None))
+    bench.run(again)
+    assert state(bench) == SearchState.FINISHED
+    assert len(candidates(bench)) == 12
+    assert sum(c.state == CandidateState.FINISHED for c in candidates(bench)) >= 3
+    for candidate in candidates(bench):
+        epochs = [e.epoch for e in rows(bench, Epoch) if e.candidate_id == candidate.id]
+        assert epochs == list(range(1, candidate.epoch + 1))
+    trials = [c.trial for c in candidates(bench)]
+    assert len(set(trials)) == len(trials)
+
+
+def test_a_refused_driver_changes_nothing(make_bench: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = make_bench()
+    bench.driver()
+    before = bench.store.write(lambda s: dict(s.get(Search, bench.search_id).__dict__))
+    me = lease.this_process()
+    parent = dataclasses.replace(me, pid=os.getppid(), started=lease.start_time(psutil.Process(os.getppid())))
+    bench.store.write(lambda s: setattr(s.get(Search, bench.search_id), "owner_pid", parent.pid))
+    bench.store.write(lambda s: setattr(s.get(Search, bench.search_id), "owner_started", parent.started))
+    changed = bench.config.to_dict() | {"name": "other"}
+    with pytest.raises(UserError, match=f"process {parent.pid}"):
+        bench.driver(prepare=lambda s: searches.reconfigure(s, bench.search_id, changed, 5.0))
+    after = bench.store.write(lambda s: dict(s.get(Search, bench.search_id).__dict__))
+    assert {key: after[key] for key in ("config", "deadline", "lease")} == {
+        key: before[key] for key in ("config", "deadline", "lease")
+    }
+
+
+def test_a_driver_of_another_host_yields_only_when_its_counter_stood_still(make_bench: Make) -> None:
+    bench = make_bench()
+    bench.driver()
+    bench.store.write(lambda s: setattr(s.get(Search, bench.search_id), "owner_host", "elsewhere"))
+    beat = bench.store.write(lambda s: s.get(Search, bench.search_id).beat)
+    with pytest.raises(UserError, match="on elsewhere"):
+        bench.driver()
+    with pytest.raises(UserError, match="on elsewhere"):
+        bench.driver(silent_beat=beat - 1)
+    bench.driver(silent_beat=beat)
 
 
 def test_an_overdue_job_is_named(make_bench: Make) -> None:

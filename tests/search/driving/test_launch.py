@@ -10,7 +10,7 @@ import pytest
 from search import launch
 from search.config import from_dict
 from search.errors import UserError
-from search.states import CandidateState, SearchState
+from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.models import Attempt, Candidate
 from search.store.session import open_store
 from search.store.write.searches import NameTaken
@@ -83,8 +83,14 @@ def test_an_extension_repeats_nothing(db: str) -> None:
     found = {c.number: (c.digest, c.state) for c in rows(db, Candidate) if c.number > 0}
     assert sorted(found) == [1, 2, 3, 4]
     assert {n: found[n] for n in old} == old
-    assert found[4][1] in set(CandidateState)
+    assert CandidateState(found[4][1]) in TERMINAL_CANDIDATE
     assert attempts < len(rows(db, Attempt)) <= attempts + 3
+
+
+def test_a_folder_of_another_databases_search_is_refused(db: str, tmp_path: Path) -> None:
+    same_folder = CONFIG | {"artifacts": f"{db}.artifacts"}
+    with pytest.raises(UserError, match="another database"):
+        launch.start(from_dict(same_folder), str(tmp_path / "other.db"), print)
 
 
 def test_a_passed_deadline_is_asked_for_again(db: str) -> None:

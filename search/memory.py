@@ -1,0 +1,74 @@
+"""What a driver's decisions stand on: the candidates and baselines as their rows say, read back after every change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from search import rungs
+from search.plan import Plan
+from search.sampler import Known
+from search.states import CandidateState
+from search.store.models import Candidate
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What decisions need of a candidate."""
+
+    state: CandidateState
+    digest: str
+    known: Known
+    standing: rungs.Standing
+
+
+@dataclass
+class Memory:
+    """seen: by candidate number. baselines: name -> what was measured of it so far."""
+
+    plan: Plan
+    seen: dict[int, Seen] = field(default_factory=dict)
+    baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def look_at(self, row: Candidate) -> None:
+        """Takes in a candidate's or baseline's row."""
+        if row.name is not None:
+            self.baselines[row.name] = dict(row.measured)
+            return
+        scores = {
+            int(rung): [float((row.measured | values)[q.name]) for q in self.plan.objectives]
+            for rung, values in row.by_rung.items()
+        }
+        state = CandidateState(row.state)
+        self.seen[row.number] = Seen(
+            state=state,
+            digest=row.digest,
+            known=Known(row.number, row.point, scores),
+            standing=rungs.standing(row.number, state, row.rung, scores),
+        )
+
+    @property
+    def next_number(self) -> int:
+        return max(self.seen, default=0) + 1
+
+    @property
+    def taken(self) -> set[str]:
+        """Digests of the architectures that the search has."""
+        return {seen.digest for seen in self.seen.values()}
+
+    @property
+    def known(self) -> list[Known]:
+        return [seen.known for seen in self.seen.values()]
+
+    @property
+    def standings(self) -> list[rungs.Standing]:
+        return [seen.standing for seen in self.seen.values()]
+
+    def missing(self, baseline: str) -> list[str]:
+        """Quantities that a relative limit needs of a baseline and that are not known yet."""
+        known = self.baselines.get(baseline, {})
+        return [c.name for c in self.plan.constraints if c.baseline == baseline and c.name not in known]
+
+    @property
+    def waits_for_baseline(self) -> bool:
+        """Whether a relative limit has no number yet."""
+        return any(self.missing(c.baseline) for c in self.plan.constraints if c.baseline is not None)
