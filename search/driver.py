@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from search import gate, lease, reconcile, rungs
+from search import gate, lease, news, reconcile, rungs
 from search.errors import UserError
 from search.memory import Memory
 from search.objectives import resolve
@@ -26,8 +26,7 @@ from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, Sear
 from search.store.models import Candidate, JobRow, Search
 from search.store.session import Store
 from search.store.write import candidates, jobs, results, searches
-from search.study import Proposal, Study
-from spaces import analysis
+from search.study import Study
 from workers.job import Decision, EpochReport, Job, Kind, Outcome
 
 T = TypeVar("T")
@@ -47,7 +46,7 @@ class Driver:
 
     device_id: the device that its measurements come from. deadline: UTC seconds.
     drain_wanted: set to a reason (by a signal handler, which may not write), it drains at the next call.
-    on_event: told in words what happens, for a terminal.
+    on_event: told in words what happens; on_status: how far the search is, after every change.
     """
 
     store: Store
@@ -59,6 +58,7 @@ class Driver:
     artifacts: Path
     deadline: float | None = None
     on_event: Callable[[str], None] = lambda _: None
+    on_status: Callable[[str], None] = lambda _: None
     lease: int = 0
     drain_wanted: str | None = None
     draining: bool = False
@@ -71,8 +71,6 @@ class Driver:
 
     def __post_init__(self) -> None:
         self._memory = Memory(self.plan)
-
-    # -- beginning and end ------------------------------------------------------------------------------------
 
     def start(
         self, *, silent_beat: int | None = None, prepare: Callable[[Session], object] = lambda _: None
@@ -214,8 +212,6 @@ class Driver:
 
         self._write(work)
 
-    # -- deciding ---------------------------------------------------------------------------------------------
-
     def _decide(self) -> bool:
         """Adds one thing to do. False when nothing can be decided before something running ends."""
         if self._memory.waits_for_baseline:
@@ -247,22 +243,13 @@ class Driver:
             self._exhausted = True
             self._event("exhausted", f"the space holds nothing beyond the {number - 1} architectures tried")
             return True
-        self._write(lambda s, _: self._add_candidate(s, number, proposal))
+        self._write(
+            lambda s, _: self._settler.add_candidate(
+                s, number, proposal.point, proposal.spec, proposal.trial, self._memory.baselines
+            )
+        )
         self._after(number)
         return True
-
-    def _add_candidate(self, session: Session, number: int, proposal: Proposal) -> None:
-        row = candidates.add(
-            session,
-            self.search_id,
-            number,
-            str(proposal.point["family"]),
-            proposal.spec,
-            point=proposal.point,
-            analysis=asdict(analysis.analyse(proposal.spec)),
-            trial=proposal.trial,
-        )
-        self._settler.measure(session, row, self._memory.baselines)
 
     def _dispatch(self, session: Session, _: Search) -> Job | None:
         row = jobs.pending(session, self.search_id, self._parked.keys())
@@ -309,8 +296,6 @@ class Driver:
     def _past_deadline(self) -> bool:
         return self.deadline is not None and time.time() >= self.deadline
 
-    # -- a machine that fails -------------------------------------------------------------------------------
-
     def _park(self, job: int, reason: str) -> None:
         """Sets a job aside that this machine failed as often as it may be tried.
 
@@ -347,20 +332,7 @@ class Driver:
 
     def _reconcile(self, session: Session, search: Search) -> int:
         lost = reconcile.settle_leftovers(session, search, self.device_id)
-        there = {row.name for row in candidates.baselines(session, self.search_id)}
-        for position, (name, spec) in enumerate(self.plan.baselines.items(), start=1):
-            if name not in there:
-                row = candidates.add(
-                    session,
-                    self.search_id,
-                    -position,
-                    "baseline",
-                    spec,
-                    point={},
-                    analysis=self.plan.baseline_analysis[name],
-                    name=name,
-                )
-                self._settler.measure(session, row, self._memory.baselines)
+        self._settler.add_baselines(session, self._memory.baselines)
         return lost
 
     def _take_up_stopped(self) -> None:
@@ -380,7 +352,12 @@ class Driver:
     def _after(self, number: int) -> None:
         """After a commit that concerned a candidate: look at it again, and tell Optuna if it has ended."""
         row = self._write(lambda s, _: candidates.by_number(s, self.search_id, number))
+        before = self._memory.states.get(number)
         self._look_at(row)
+        text = news.of_candidate(row, self.plan)
+        if text is not None and row.state != before:
+            self.on_event(text)
+        self.on_status(news.of_search([seen.state for seen in self._memory.seen.values()], self.plan))
         if number > 0 and CandidateState(row.state) in TERMINAL_CANDIDATE:
             self._tell(row)
 

@@ -43,8 +43,10 @@ class Ended:
     artifacts: Path
 
 
-def start(config: SearchConfig, db: str | None, say: Say) -> Ended:
+def start(config: SearchConfig, db: str | None, say: Say, show: Say = lambda _: None) -> Ended:
     """Runs a new search. Nothing is written before every check has passed.
+
+    say: told what happens, line by line. show: told how far the search is, for a line that stays.
 
     Raises UsageError for a config that cannot run, UserError when the name is taken.
     """
@@ -60,13 +62,17 @@ def start(config: SearchConfig, db: str | None, say: Say) -> Ended:
                 s, config.name, config.to_dict(), data, str(artifacts), checked.deadline
             )
         )
-        return _drive(store, checked.plan, config.name, say, deadline=checked.deadline)
+        return _drive(store, checked.plan, config.name, (say, show), deadline=checked.deadline)
     finally:
         store.close()
 
 
-def resume(name: str, overrides: Sequence[str], db: str | None, say: Say) -> Ended:
+def resume(
+    name: str, overrides: Sequence[str], db: str | None, say: Say, show: Say = lambda _: None
+) -> Ended:
     """Goes on with a search of the database. A finished one is left as it is, unless overrides extend it.
+
+    say, show: as for `start`.
 
     Raises UserError for an unknown name or when another driver is at work.
     """
@@ -97,7 +103,7 @@ def resume(name: str, overrides: Sequence[str], db: str | None, say: Say) -> End
             store,
             checked.plan,
             name,
-            say,
+            (say, show),
             lambda s: searches.reconfigure(s, row.id, values, deadline),
             deadline,
         )
@@ -135,7 +141,7 @@ def _drive(
     store: Store,
     plan: Plan,
     name: str,
-    say: Say,
+    tell: tuple[Say, Say],
     prepare: Callable[[Session], object] = lambda _: None,
     deadline: float | None = None,
 ) -> Ended:
@@ -147,7 +153,7 @@ def _drive(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with store.read() as reader:
         row = search_by_name(reader, name)
-    silent_beat = _watch(store, row, say)
+    silent_beat = _watch(store, row, tell[0])
     artifacts = Path(row.artifacts)
     _claim(artifacts, row)
     leftovers.clear()
@@ -163,7 +169,8 @@ def _drive(
         device_id=target.id,
         artifacts=artifacts,
         deadline=deadline,
-        on_event=say,
+        on_event=tell[0],
+        on_status=tell[1],
     )
     driver.start(silent_beat=silent_beat, prepare=prepare)
     try:

@@ -23,14 +23,16 @@ class Seen:
 
 @dataclass
 class Memory:
-    """seen: by candidate number. baselines: name -> what was measured of it so far."""
+    """seen: by candidate number. baselines: name -> what was measured of it so far. states: of both, by number."""
 
     plan: Plan
     seen: dict[int, Seen] = field(default_factory=dict)
     baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    states: dict[int, CandidateState] = field(default_factory=dict)
 
     def look_at(self, row: Candidate) -> None:
         """Takes in a candidate's or baseline's row."""
+        self.states[row.number] = CandidateState(row.state)
         if row.name is not None:
             self.baselines[row.name] = dict(row.measured)
             return

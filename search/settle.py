@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from sqlalchemy.orm import Session
 
@@ -13,6 +13,9 @@ from search.plan import Plan
 from search.states import AttemptState, CandidateState, JobState
 from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
+from spaces import analysis
+from spaces.dims import Point
+from spaces.spec import ArchSpec
 from workers.job import Evaluation, Kind, Outcome, Status
 
 Baselines = Mapping[str, Mapping[str, float]]
@@ -36,6 +39,35 @@ class Settler:
     search_id: int
     lease: int
     device_id: str
+
+    def add_candidate(
+        self,
+        session: Session,
+        number: int,
+        point: Point,
+        spec: ArchSpec,
+        trial: int,
+        baselines: Baselines,
+    ) -> None:
+        """Adds a proposed candidate, and its measurement."""
+        known = asdict(analysis.analyse(spec))
+        family = str(point["family"])
+        row = candidates.add(
+            session, self.search_id, number, family, spec, point=point, analysis=known, trial=trial
+        )
+        self.measure(session, row, baselines)
+
+    def add_baselines(self, session: Session, baselines: Baselines) -> None:
+        """Adds the plan's baselines that the search lacks, numbered -1, -2, ..., and their measurements."""
+        there = {row.name for row in candidates.baselines(session, self.search_id)}
+        for position, (name, spec) in enumerate(self.plan.baselines.items(), start=1):
+            if name in there:
+                continue
+            known = self.plan.baseline_analysis[name]
+            row = candidates.add(
+                session, self.search_id, -position, "baseline", spec, point={}, analysis=known, name=name
+            )
+            self.measure(session, row, baselines)
 
     def measure(self, session: Session, row: Candidate, baselines: Baselines) -> None:
         """Takes a figure measured before under the same conditions, or adds a job that measures."""

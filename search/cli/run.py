@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,9 +20,13 @@ def run(
 ) -> int:
     """Run a search, to its front and its report."""
     from search import launch
+    from search.cli.progress import shown
     from search.config import load
 
-    return _end(launch.start(load(config, overrides or ()), db, _say), db)
+    checked = load(config, overrides or ())
+    with shown() as progress:
+        ended = launch.start(checked, db, progress.line, progress.status)
+    return _end(ended, db)
 
 
 def resume(
@@ -34,8 +36,11 @@ def resume(
 ) -> int:
     """Go on with a search that was interrupted, stopped or paused; nothing is done twice."""
     from search import launch
+    from search.cli.progress import shown
 
-    return _end(launch.resume(name, overrides or (), db, _say), db)
+    with shown() as progress:
+        ended = launch.resume(name, overrides or (), db, progress.line, progress.status)
+    return _end(ended, db)
 
 
 def _end(ended: Ended, db: str | None) -> int:
@@ -64,8 +69,3 @@ def _end(ended: Ended, db: str | None) -> int:
     if not view.front:
         raise NoFeasibleCandidate(f"search {ended.search}: no candidate finished within its constraints")
     return 0
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
-    sys.stderr.flush()

@@ -1,0 +1,49 @@
+"""How a running search shows itself: lines on stderr, and on a terminal one line below them that stays."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """line: something happened. status: how far the search is."""
+
+    def line(self, text: str) -> None: ...
+    def status(self, text: str) -> None: ...
+
+
+class Plain:
+    """For files and pipes: lines with the time."""
+
+    def line(self, text: str) -> None:
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+        sys.stderr.flush()
+
+    def status(self, text: str) -> None:
+        """Nothing: a log needs no line that stays."""
+
+
+@contextmanager
+def shown() -> Iterator[Progress]:
+    """A rich display where stderr is a terminal, plain lines elsewhere."""
+    if not sys.stderr.isatty():
+        yield Plain()
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(stderr=True, highlight=False)
+    with console.status("starting") as spinner:
+
+        class Terminal:
+            def line(self, text: str) -> None:
+                console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {escape(text)}")
+
+            def status(self, text: str) -> None:
+                spinner.update(escape(text))
+
+        yield Terminal()

@@ -1,0 +1,37 @@
+"""What a driver tells a terminal, in words. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from search.plan import Plan
+from search.states import CandidateState
+from search.store.models import Candidate
+
+
+def of_candidate(row: Candidate, plan: Plan) -> str | None:
+    """One line on what has become of a candidate or baseline; None when it is nothing to tell."""
+    who = f"{row.name} (baseline)" if row.name is not None else f"#{row.number} {row.family}"
+    epochs = f"after {row.epoch} of {plan.rungs[-1]} epochs"
+    match CandidateState(row.state):
+        case CandidateState.MEASURED:
+            return f"{who}: measured, {row.measured['latency_ms']:.3g} ms"
+        case CandidateState.REJECTED | CandidateState.FAILED:
+            return f"{who}: {row.state}, {row.reason}"
+        case CandidateState.WAITING:
+            return f"{who}: accuracy {row.measured['accuracy']:.3f} {epochs}"
+        case CandidateState.FINISHED:
+            found = ", ".join(f"{q.name} {row.measured[q.name]:.4g}" for q in plan.objectives)
+            return f"{who}: finished, {found}"
+        case _:
+            return None
+
+
+def of_search(states: Collection[CandidateState], plan: Plan) -> str:
+    """Counts, for a line that stays: `7 of 24 candidates: 2 finished, 4 waiting, 1 rejected`."""
+    counts = Counter(states)
+    listed = ", ".join(f"{counts[state]} {state}" for state in CandidateState if counts[state])
+    return f"{len(states)} of {plan.config.search.max_candidates} candidates" + (
+        f": {listed}" if listed else ""
+    )
