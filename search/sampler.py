@@ -11,10 +11,9 @@ import random
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from spaces.registry import Space
-
 from search import rungs
 from spaces.dims import Point
+from spaces.registry import Space
 
 STARTUP = 10
 _RANDOM_SHARE = 0.2

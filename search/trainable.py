@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ray import tune
-from workers.perform import perform
 
 from workers.job import Decision, EpochReport, Job
+from workers.perform import perform
 
 
 def run_job(config: dict[str, Any]) -> None:
