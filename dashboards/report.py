@@ -42,6 +42,8 @@ def write_report(session: Reader | Session, name: str, path: Path) -> Path:
     path = path.absolute()
     if path.is_dir():
         raise UserError(f"{path}: is a folder; name the file that the report should be")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: is a device or a pipe; name the file that the report should be")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _replace(path, page.encode("utf-8", "backslashreplace"))

@@ -56,7 +56,7 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
 
 def _row(reader: Reader, search: SearchRow, which: str) -> CandidateRow:
     text = which.removeprefix("#")
-    if text.removeprefix("-").isdecimal():
+    if text.removeprefix("-").isdecimal() and len(text) < 10:  # more digits are no database's integer
         return candidates.candidate(reader, search.id, int(text))
     return candidates.baseline(reader, search.id, which)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator
@@ -17,11 +18,12 @@ class Progress(Protocol):
 
 
 class Plain:
-    """For files and pipes: lines with the time."""
+    """For files and pipes: lines with the time. One that nobody reads any more does not end the search."""
 
     def line(self, text: str) -> None:
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+            sys.stderr.flush()
 
     def status(self, text: str) -> None:
         """Nothing: a log needs no line that stays."""

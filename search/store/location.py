@@ -80,7 +80,12 @@ def locate(db: str | None) -> Location:
     if not separator:
         return _sqlite(text)
     if scheme in ("postgres", "postgresql", "postgresql+psycopg"):
-        return Location(url=f"postgresql+psycopg://{rest}", path=None)
+        location = Location(url=f"postgresql+psycopg://{rest}", path=None)
+        try:
+            location.label  # noqa: B018
+        except ValueError as error:
+            raise UserError(f"--db {scheme}://...: {error}; give postgresql://USER@HOST/DATABASE") from error
+        return location
     if scheme in ("sqlite", "sqlite+pysqlite") and rest.startswith("/") and rest.strip("/"):
         return _sqlite(unquote(rest[1:].partition("?")[0]))
     raise UserError(

@@ -120,7 +120,11 @@ def test_show_takes_a_baseline_by_its_name_and_a_number_with_a_hash(run: Any) ->
         (("front", "nothing"), "no search 'nothing'"),
         (("show", "digits", "99"), "there are 1 to 22"),
         (("show", "digits", "resnext"), "there are: resnet"),
+        (("show", "digits", "9" * 30), "there are: resnet"),
         (("report", "digits", "--to", "."), "is a folder"),
+        (("report", "digits", "--to", os.devnull), "is a device"),
+        (("status", "--db", "postgresql://localhost:99999/x"), "Port out of range"),
+        (("status", "--db", "postgresql://[::1/x"), "Invalid IPv6"),
         (("status", "--db", "/nowhere/at/all.db"), "no such database"),
     ],
 )
