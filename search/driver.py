@@ -205,6 +205,7 @@ class Driver:
         if now - self._last_beat < _BEAT_SECONDS:
             return
         self._last_beat = now
+        self.store.check_there()
 
         def work(_: Session, search: Search) -> None:
             search.beat += 1

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import ray
 from ray import tune
 from ray.tune import Callback, RunConfig, TuneConfig
@@ -27,6 +28,7 @@ from ray.tune.search import Searcher
 
 from search import leftovers
 from search.driver import Driver, Idle
+from search.errors import EngineDown
 from search.states import AttemptState
 from search.trainable import run_job
 from workers import memory_limit
@@ -64,6 +66,9 @@ def _ray(num_workers: int) -> Iterator[Path]:
     os.environ.setdefault(memory_limit.VARIABLE, str(memory_mb))
     scratch = leftovers.make_scratch()
     on_sigterm = signal.getsignal(signal.SIGTERM)
+    is_down = False
+    for name in ("ray.tune", "ray.train"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # failed trials are the driver's to tell
 
     address = os.environ.get("RAY_ADDRESS")
     common: dict[str, Any] = {
@@ -83,8 +88,12 @@ def _ray(num_workers: int) -> Iterator[Path]:
             )
         signal.signal(signal.SIGTERM, on_sigterm)  # ray.init replaces it
         yield scratch
+    except EngineDown:
+        is_down = True
+        raise
     finally:
-        ray.shutdown()
+        if not is_down:  # shutting down what is gone would wait for a minute
+            ray.shutdown()
         leftovers.clear_mine()
 
 
@@ -172,6 +181,7 @@ class _Jobs:
         self._stops.mkdir(exist_ok=True)
         self._running: dict[str, _Running] = {}
         self._ask_again = 0.0
+        self._ray = _local_ray()
         self.num_started = 0
         self.finished = False
 
@@ -214,6 +224,10 @@ class _Jobs:
 
     def tick(self) -> None:
         self._driver.beat()
+        if not all(_runs(process) for process in self._ray):
+            raise EngineDown(
+                f"Ray went down on this machine; go on with: paretovit resume {self._driver.name}"
+            )
         overdue = set(self._driver.overdue())
         for running in self._running.values():
             key = (running.job.id, running.job.attempt)
@@ -221,6 +235,16 @@ class _Jobs:
                 limit = running.job.settings.limits.job_seconds
                 self._driver.lost(*key, f"took over {limit:g} s", AttemptState.FENCED)
                 _kill(running)
+
+
+def _local_ray() -> list[psutil.Process]:
+    """The processes without which a Ray that this process started cannot go on; none where it joined a cluster."""
+    children = psutil.Process().children(recursive=True)
+    return [process for process in children if process.name() in ("raylet", "gcs_server")]
+
+
+def _runs(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 def _kill(running: _Running) -> None:

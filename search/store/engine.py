@@ -58,7 +58,8 @@ class Writer:
     there knows that it was. (`txid_status` cannot tell: a crash may give the same transaction number twice.)
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, label: str) -> None:
+        self._label = label
         self._engine = engine
         self._thread = threading.local()
 
@@ -76,6 +77,12 @@ class Writer:
         self._thread.busy = True
         try:
             return retrying(lambda: self._once(fn, counter, results))
+        except OperationalError as error:
+            if "disk is full" in str(error.orig) or getattr(error.orig, "sqlstate", None) == "53100":
+                raise UserError(
+                    f"{self._label}: no space left on its disk; make room, then: paretovit resume NAME"
+                ) from error
+            raise
         finally:
             self._thread.busy = False
 

@@ -30,6 +30,7 @@ class Store:
         self._readers = ReaderPool(location)
         self._engine: Engine | None = None
         self._writer: Writer | None = None
+        self._inode: int | None = None
 
     @property
     def url(self) -> str:
@@ -71,7 +72,7 @@ class Store:
         if self._writer is None:
             from search.store.engine import Writer
 
-            self._writer = Writer(self.engine)
+            self._writer = Writer(self.engine, self.location.label)
         return self._writer.write(fn)
 
     def read(self) -> AbstractContextManager[Reader]:
@@ -80,6 +81,19 @@ class Store:
         Those take the SQLAlchemy session of `write` as well.
         """
         return self._readers.read()
+
+    def check_there(self) -> None:
+        """Raises UserError when the file of an SQLite database has been removed, or another put in its place."""
+        path = self.location.path
+        if path is None:
+            return
+        found = path.stat().st_ino if path.exists() else None
+        if self._inode is None:
+            self._inode = found
+        if found is None or found != self._inode:
+            raise UserError(
+                f"{path}: was removed or replaced while it was in use; what has been found since cannot be kept there"
+            )
 
     def close(self) -> None:
         """Closes all connections. The store may be used again afterwards."""

@@ -166,6 +166,18 @@ def test_candidates_that_go_wrong_are_failed_with_a_reason_and_the_others_comple
     assert searching.rows("SELECT COUNT(*) FROM attempt WHERE state = 'lost'") == [(2,)]
 
 
+def test_a_driver_whose_ray_goes_down_ends_with_a_word_and_can_be_resumed(searching: Searching) -> None:
+    process = searching.start("run", "search.yaml")
+    wait_for(lambda: searching.db.exists() and searching.rows("SELECT 1 FROM attempt WHERE state = 'done'"))
+    children = psutil.Process(process.pid).children(recursive=True)
+    next(child for child in children if child.name() == "raylet").kill()
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1, output
+    assert "Ray went down on this machine; go on with: paretovit resume kills" in output
+    assert left_over(searching) == []
+    assert_resumes_whole(searching)
+
+
 def test_first_ctrl_c_drains_and_second_leaves_at_once_with_nothing_left(searching: Searching) -> None:
     process = searching.start("run", "search.yaml")
     wait_for(lambda: searching.db.exists() and searching.rows("SELECT 1 FROM epoch"))

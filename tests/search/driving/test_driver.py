@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -406,3 +407,13 @@ def test_optunas_samplers_by_name_train_without_rungs(make_bench: Make, sampler:
     bench.run(bench.driver())
     assert {CandidateState(c.state) for c in candidates(bench)} == {CandidateState.FINISHED}
     assert len({c.digest for c in candidates(bench)}) == 12
+
+
+def test_a_database_that_is_removed_under_a_search_ends_it_at_once(make_bench: Make, tmp_path: Path) -> None:
+    bench = make_bench()
+    driver = bench.driver()
+    bench.run(driver, most=3)
+    (tmp_path / "searches.db").unlink()
+    driver._last_beat = 0.0
+    with pytest.raises(UserError, match="was removed or replaced"):
+        driver.next_job()
