@@ -112,6 +112,7 @@ def left_over(search: Searching) -> list[Path]:
 
 
 @pytest.mark.chaos
+@pytest.mark.timeout(1800)
 def test_a_driver_killed_at_every_boundary_in_turn_ends_as_if_it_had_not_been(searching: Searching) -> None:
     killed(searching, "run", "search.yaml", kill="dispatch", nth=3)
     for boundary, nth in [("ask", 1), ("dispatch", 2), ("outcome", 2), ("commit", 2), ("tell", 1)]:
