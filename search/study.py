@@ -56,7 +56,7 @@ class Study:
     ) -> None:
         self._storage = storage
         self._space = space
-        self._maximise = [objective.direction == "max" for objective in objectives]
+        self._maximise = [objective.maximise for objective in objectives]
         self._sampler = sampler
         self._seed = seed
         self._study = optuna.create_study(
