@@ -15,10 +15,6 @@ class UsageError(UserError):
     exit_code = 2
 
 
-class EngineDown(UserError):
-    """What runs the jobs has ended under a running search, which can be resumed. The process should leave at once."""
-
-
 class NoFeasibleCandidate(UserError):
     """The search holds no finished candidate within its constraints; exit code 3."""
 

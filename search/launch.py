@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from search import lease, leftovers, validate
 from search.config import SearchConfig, from_dict
 from search.driver import Driver
-from search.errors import EngineDown, UserError
+from search.errors import UserError
 from search.plan import Plan
 from search.states import ENDED_SEARCH, SearchState
 from search.store.read.searches import search_by_name
@@ -176,10 +176,6 @@ def _drive(
     try:
         with _signals(driver, name):
             _run_engine(driver, settings.engine, _num_workers(settings.workers, target))
-    except EngineDown as error:
-        driver.close()
-        _write_plainly(str(error))
-        os._exit(error.exit_code)  # Ray's own end would wait for what is gone
     finally:
         with contextlib.suppress(UserError):  # a full disk, say, of which the user hears anyway
             driver.close()

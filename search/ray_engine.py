@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -28,7 +29,6 @@ from ray.tune.search import Searcher
 
 from search import leftovers
 from search.driver import Driver, Idle
-from search.errors import EngineDown
 from search.states import AttemptState
 from search.trainable import run_job
 from workers import memory_limit
@@ -54,19 +54,19 @@ def run(driver: Driver, num_workers: int) -> None:
 
     num_workers: jobs at a time. Starts Ray on this machine, unless RAY_ADDRESS names a cluster.
     """
-    with _ray(num_workers) as scratch:
+    with _ray(driver.name, num_workers) as scratch:
         while not _run_tuner(driver, num_workers, scratch):
             pass
 
 
 @contextmanager
-def _ray(num_workers: int) -> Iterator[Path]:
+def _ray(search: str, num_workers: int) -> Iterator[Path]:
     """Ray up, with a scratch folder of this process; both gone afterwards."""
     memory_mb = int(SHARE_OF_MEMORY * memory_limit.free_bytes() / memory_limit.MB / num_workers)
     os.environ.setdefault(memory_limit.VARIABLE, str(memory_mb))
     scratch = leftovers.make_scratch()
     on_sigterm = signal.getsignal(signal.SIGTERM)
-    is_down = False
+    ending = threading.Event()
     for name in ("ray.tune", "ray.train"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # failed trials are the driver's to tell
 
@@ -87,13 +87,13 @@ def _ray(num_workers: int) -> Iterator[Path]:
                 **common,
             )
         signal.signal(signal.SIGTERM, on_sigterm)  # ray.init replaces it
+        threading.Thread(
+            target=_leave_when_ray_goes_down, args=(search, _local_ray(), ending), daemon=True
+        ).start()
         yield scratch
-    except EngineDown:
-        is_down = True
-        raise
     finally:
-        if not is_down:  # shutting down what is gone would wait for a minute
-            ray.shutdown()
+        ending.set()
+        ray.shutdown()
         leftovers.clear_mine()
 
 
@@ -181,7 +181,6 @@ class _Jobs:
         self._stops.mkdir(exist_ok=True)
         self._running: dict[str, _Running] = {}
         self._ask_again = 0.0
-        self._ray = _local_ray()
         self.num_started = 0
         self.finished = False
 
@@ -224,10 +223,6 @@ class _Jobs:
 
     def tick(self) -> None:
         self._driver.beat()
-        if not all(_runs(process) for process in self._ray):
-            raise EngineDown(
-                f"Ray went down on this machine; go on with: paretovit resume {self._driver.name}"
-            )
         overdue = set(self._driver.overdue())
         for running in self._running.values():
             key = (running.job.id, running.job.attempt)
@@ -235,6 +230,19 @@ class _Jobs:
                 limit = running.job.settings.limits.job_seconds
                 self._driver.lost(*key, f"took over {limit:g} s", AttemptState.FENCED)
                 _kill(running)
+
+
+def _leave_when_ray_goes_down(
+    search: str, ray_processes: list[psutil.Process], ending: threading.Event
+) -> None:
+    """Ends this process when Ray has ended under it. Ray's client would block for a minute, and then abort."""
+    while not ending.wait(WAIT_SECONDS):
+        if not all(_runs(process) for process in ray_processes):
+            leftovers.clear_mine()
+            message = f"paretovit: Ray went down on this machine; go on with: paretovit resume {search}\n"
+            with contextlib.suppress(OSError):
+                os.write(2, message.encode())
+            os._exit(1)
 
 
 def _local_ray() -> list[psutil.Process]:

@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
 
 class Progress(Protocol):
     """line: something happened. status: how far the search is."""
@@ -29,23 +33,34 @@ class Plain:
         """Nothing: a log needs no line that stays."""
 
 
+class Terminal:
+    """Lines above a spinner with the status. A terminal that has gone does not end the search."""
+
+    def __init__(self, console: Console, spinner: Status) -> None:
+        self._console = console
+        self._spinner = spinner
+
+    def line(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {escape(text)}")
+
+    def status(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._spinner.update(escape(text))
+
+
 @contextmanager
 def shown() -> Iterator[Progress]:
     """A rich display where stderr is a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
         yield Plain()
         return
-    from rich.console import Console
-    from rich.markup import escape
-
     console = Console(stderr=True, highlight=False)
-    with console.status("starting") as spinner:
-
-        class Terminal:
-            def line(self, text: str) -> None:
-                console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {escape(text)}")
-
-            def status(self, text: str) -> None:
-                spinner.update(escape(text))
-
-        yield Terminal()
+    spinner = console.status("starting")
+    with contextlib.suppress(OSError):
+        spinner.start()
+    try:
+        yield Terminal(console, spinner)
+    finally:
+        with contextlib.suppress(OSError):
+            spinner.stop()

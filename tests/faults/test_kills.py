@@ -167,11 +167,14 @@ def test_candidates_that_go_wrong_are_failed_with_a_reason_and_the_others_comple
     assert searching.rows("SELECT COUNT(*) FROM attempt WHERE state = 'lost'") == [(2,)]
 
 
-def test_a_driver_whose_ray_goes_down_ends_with_a_word_and_can_be_resumed(searching: Searching) -> None:
+@pytest.mark.parametrize("part", ["raylet", "gcs_server"])
+def test_a_driver_whose_ray_goes_down_ends_with_a_word_and_can_be_resumed(
+    searching: Searching, part: str
+) -> None:
     process = searching.start("run", "search.yaml")
     wait_for(lambda: searching.db.exists() and searching.rows("SELECT 1 FROM attempt WHERE state = 'done'"))
     children = psutil.Process(process.pid).children(recursive=True)
-    next(child for child in children if child.name() == "raylet").kill()
+    next(child for child in children if child.name() == part).kill()
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1, output
     assert "Ray went down on this machine; go on with: paretovit resume kills" in output

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import sys
 
 import pytest
@@ -17,4 +19,19 @@ def test_a_reader_that_has_gone_does_not_end_the_search(monkeypatch: pytest.Monk
             progress.line("one")
             progress.line("two")
         with pytest.raises(BrokenPipeError):
+            sys.stderr.close()
+
+
+def test_a_terminal_shows_lines_as_they_are_and_may_go_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", os.fdopen(theirs, "w", buffering=1))
+        with shown() as progress:
+            progress.line("candidate [bold]7[/bold] finished")
+            progress.status("7 of 30 [red]candidates[/red]")
+            assert "candidate [bold]7[/bold] finished" in os.read(ours, 10_000).decode()
+            os.close(ours)
+            progress.line("nobody reads this")
+            progress.status("nor this")
+        with contextlib.suppress(OSError):
             sys.stderr.close()
