@@ -28,11 +28,14 @@ class ArchSpec:
     `timm.create_model(spec.model, **spec.args)` rebuilds the network, after `import spaces.models`
     where the entry point is one of ours. `args` holds JSON values only and includes `in_chans` and
     `num_classes`, so that a spec alone says what is built and what it costs.
+
+    weights: name of the pretrained weights that training begins from, as timm names them; None for fresh ones.
     """
 
     model: str
     args: Mapping[str, Any] = field(default_factory=dict)
     image_size: int = 224
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         # Through JSON and back: tuples become lists and nothing outside can change the arguments later.
@@ -42,13 +45,14 @@ class ArchSpec:
         return hash(self.digest)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON object with the keys model, args and image_size."""
-        return {"model": self.model, "args": dict(self.args), "image_size": self.image_size}
+        """JSON object with the keys model, args and image_size, and weights where there are any."""
+        data = {"model": self.model, "args": dict(self.args), "image_size": self.image_size}
+        return data if self.weights is None else data | {"weights": self.weights}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ArchSpec:
         """The inverse of `to_dict`. Raises KeyError for a missing key."""
-        return cls(model=data["model"], args=data["args"], image_size=int(data["image_size"]))
+        return cls(data["model"], data["args"], int(data["image_size"]), data.get("weights"))
 
     @property
     def canonical(self) -> str:
