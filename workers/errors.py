@@ -20,3 +20,7 @@ class DeviceError(MachineError):
 
 class CheckpointError(MachineError):
     """A checkpoint that is missing, has changed, or is of something else. The message names the file."""
+
+
+class WeightsError(MachineError):
+    """Pretrained weights that are not here or do not fit. Trying again changes nothing; the message names the file."""

@@ -62,16 +62,22 @@ class RecipeSettings:
     """How a candidate is trained.
 
     recipe: `plain` (AdamW, warm-up and cosine, label smoothing, stochastic depth growing with depth, EMA, shifts
-        and flips); `auto` is `plain` here.
+        and flips, from fresh weights); `finetune` (the same from pretrained weights, at the rates below); `auto`
+        fine-tunes candidates that have pretrained weights.
     epochs: length of the whole schedule; every rung is a prefix of it.
-    learning_rate: peak rate at a batch of 256, scaled linearly with the batch size.
+    learning_rate: peak rate at a batch of 256, scaled linearly with the batch size; for fresh weights.
     warmup_epochs: None takes a tenth of `epochs`.
     stochastic_depth: drop rate of the last block.
     ema_decay: decay an update of the averaged weights that are scored; 0 turns the average off.
     max_shift: farthest that an image is moved in training, as a share of its side, rounded down to pixels.
+    weights_dir: folder with files of pretrained weights, NAME.safetensors, looked into before Hugging Face's cache and
+        hub; None for those alone.
+    head_rate: when fine-tuning, peak rate of the classifier at a batch of 256, scaled linearly likewise.
+    backbone_rate: rate of the layer below the classifier as a share of the classifier's.
+    layer_decay: rate of every further layer as a share of the one above it; 1 for the same rate in all.
     """
 
-    recipe: Literal["auto", "plain"] = "auto"
+    recipe: Literal["auto", "plain", "finetune"] = "auto"
     epochs: int = 27
     batch_size: int = 128
     learning_rate: float = 4e-3
@@ -82,6 +88,10 @@ class RecipeSettings:
     ema_decay: float = 0.98
     max_shift: float = 0.1
     seed: int = 0
+    weights_dir: str | None = None
+    head_rate: float = 2e-3
+    backbone_rate: float = 0.25
+    layer_decay: float = 0.75
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
@@ -95,6 +105,11 @@ class RecipeSettings:
         _within("stochastic_depth", self.stochastic_depth, 0, 0.9)
         _within("ema_decay", self.ema_decay, 0, 0.99999)
         _within("max_shift", self.max_shift, 0, 0.5)
+        if self.weights_dir == "":
+            raise ValueError("weights_dir: is empty; name a folder or leave it out")
+        _within("head_rate", self.head_rate, 1e-8, 10)
+        _within("backbone_rate", self.backbone_rate, 0, 1)
+        _within("layer_decay", self.layer_decay, 0.01, 1)
         _within("seed", self.seed, 0, 2**31 - 1)
 
 
