@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli import config_commands, db, doctor, look, measure, run, space
+from search.cli import config_commands, dashboard, db, doctor, look, measure, run, space
 from search.cli.packages import check_packages
 from search.errors import UserError
 
@@ -58,6 +58,7 @@ app.command("status")(look.status)
 app.command("front")(look.front)
 app.command("show")(look.show)
 app.command("report")(look.report)
+app.command("dashboard")(dashboard.dashboard)
 app.command("space")(space.space)
 app.command("measure")(measure.measure)
 app.command("doctor")(doctor.doctor)

@@ -23,6 +23,7 @@ OPTIONS = {
     "front": ["--all", "--csv", "--db", "--json"],
     "show": ["--db", "--json"],
     "report": ["--db", "--to"],
+    "dashboard": ["--db", "--port"],
     "space": ["--channels", "--classes", "--families", "--image-size", "--json", "--named"],
     "measure": [
         "--again",
