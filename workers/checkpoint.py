@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,19 +25,21 @@ FOLDER = "checkpoints"
 PARTIAL = ".partial"
 
 
-def save(job: Job, training: Training, epoch: int, data_digest: str) -> CheckpointRef:
+def save(
+    job: Job, training: Training, epoch: int, data_digest: str, facts: Mapping[str, str] | None = None
+) -> CheckpointRef:
     """Writes `checkpoints/<candidate>/<job>-<attempt>-epoch<epoch>.safetensors` below job.artifacts.
 
-    The file appears under its name when it is complete and on disk, or not at all. Raises OSError.
+    facts: further metadata, which `load_scored` gives back. The file appears under its name when it is complete and on
+    disk, or not at all. Raises OSError.
     """
     relative = Path(FOLDER, str(job.candidate), f"{job.id}-{job.attempt}-epoch{epoch}.safetensors")
     path = Path(job.artifacts, relative)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     try:
-        save_file(
-            _tensors(training), partial, _identity(job, data_digest) | {"updates": str(training.updates)}
-        )
+        metadata = dict(facts or {}) | _identity(job, data_digest) | {"updates": str(training.updates)}
+        save_file(_tensors(training), partial, metadata)
         with partial.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             num_bytes = file.tell()
@@ -69,11 +72,15 @@ def load(job: Job, training: Training, data_digest: str) -> None:
     training.seek(int(metadata["updates"]))
 
 
-def load_scored(artifacts: str, ref: CheckpointRef, model: nn.Module) -> None:
-    """Puts the weights that were validated (averaged where there are any) into `model`. Raises CheckpointError."""
-    tensors, _ = _read(artifacts, ref, next(model.parameters()).device)
+def load_scored(artifacts: str, ref: CheckpointRef, model: nn.Module) -> dict[str, str]:
+    """Puts the weights that were validated (averaged where there are any) into `model`; returns the file's metadata.
+
+    Raises CheckpointError.
+    """
+    tensors, metadata = _read(artifacts, ref, next(model.parameters()).device)
     averaged = any(name.startswith("ema/") for name in tensors)
     _fill(ref, model, tensors, "ema/" if averaged else "model/")
+    return metadata
 
 
 def _identity(job: Job, data_digest: str) -> dict[str, str]:

@@ -58,7 +58,7 @@ def train(job: Job, device: torch.device, emit: Emit, between_steps: BetweenStep
     return TrainResult(
         epochs=tuple(reports),
         epoch=epoch,
-        checkpoint=checkpoint.save(job, training, epoch, data.digest),
+        checkpoint=checkpoint.save(job, training, epoch, data.digest, data.normalisation),
         evaluation=evaluation,
         data_digest=data.digest,
         stopped=epoch < job.last_epoch,

@@ -121,3 +121,9 @@ def test_the_averaged_weights_are_those_that_are_scored(job: Job) -> None:
     expected = training.scored.state_dict()
     assert all(torch.equal(value, expected[name]) for name, value in model.state_dict().items())
     assert not torch.equal(expected["pos_embed"], training.model.state_dict()["pos_embed"])
+
+
+def test_facts_come_back_with_the_scored_weights_and_never_replace_what_a_checkpoint_is_of(job: Job) -> None:
+    ref = checkpoint.save(job, stepped(job), 1, "data", {"mean": "[1.5]", "data": "other"})
+    found = checkpoint.load_scored(job.artifacts, ref, fresh(job).model)
+    assert (found["mean"], found["data"]) == ("[1.5]", "data")

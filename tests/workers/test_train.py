@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from torch import Tensor, nn
 
 import spaces.models
 from spaces.spec import ArchSpec
+from workers import checkpoint
+from workers.data.batches import resident
 from workers.errors import CandidateError, CheckpointError
 from workers.job import Decision, EpochReport, Job
 from workers.settings import DataSettings, JobSettings, RecipeSettings
@@ -180,3 +183,13 @@ def test_a_setting_that_the_network_cannot_use_is_noted(
     monkeypatch.setattr(spaces.models, "build", build)
     assert "stochastic_depth" in run(train_job(1, 1)).notes
     assert not run(train_job(1, 1, stochastic_depth=0.0)).notes
+
+
+def test_a_checkpoint_brings_along_how_its_images_were_normalised(train_job: MakeJob) -> None:
+    job = train_job(1, 1)
+    result = run(job)
+    found = checkpoint.load_scored(job.artifacts, result.checkpoint, spaces.models.build(job.spec))
+    data = resident(job.settings.data, CPU)
+    pixels = data.splits["val"].pixels[:5].permute(0, 3, 1, 2).float()
+    again = (pixels - torch.tensor(json.loads(found["mean"]))) * torch.tensor(json.loads(found["scale"]))
+    assert torch.equal(again, data.normalise(data.splits["val"].pixels[:5]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,6 +44,11 @@ class DeviceData:
     channels: int
     digest: str
     device: torch.device
+
+    @property
+    def normalisation(self) -> dict[str, str]:
+        """mean and scale as JSON lists of numbers, for the checkpoints of what is trained on these images."""
+        return {name: json.dumps(getattr(self, name).flatten().tolist()) for name in ("mean", "scale")}
 
     def normalise(self, pixels: Tensor) -> Tensor:
         """uint8 [b, size, size, channels] to float32 [b, channels, size, size] of mean 0 and deviation 1."""
