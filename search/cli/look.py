@@ -66,7 +66,7 @@ def show(
 ) -> None:
     """Show one candidate: architecture, figures, training, measurements, attempts."""
     from search.cli import look_text
-    from search.cli.look_candidate import candidate_dict
+    from search.candidate_json import candidate_dict
     from search.store.read.searches import search_by_name
 
     with _reading(db) as reader:

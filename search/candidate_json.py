@@ -1,4 +1,4 @@
-"""One candidate with everything that is known of it, as plain data for `show`."""
+"""One candidate with everything that is known of it, as plain data: what `show --json` and the REST API give."""
 
 from __future__ import annotations
 
@@ -33,15 +33,12 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
         "epochs_in_full": epochs,
         "by_rung": {str(budgets[index]): dict(values) for index, values in sorted(row.by_rung.items())},
         "measured_how": {name: how for name, how in view.measured_how.items() if name in point.values},
-        "epochs": [_epoch(epoch) for epoch in results.epochs(reader, row.id)],
+        "epochs": epochs_of(reader, row),
         "evaluations": [
             dict(found.figures) | {"time": iso(found.time)} for found in results.evaluations(reader, row.id)
         ],
-        "measurements": [
-            dict(found.figures) | {"time": iso(found.time), "cached": found.is_cached}
-            for found in results.measurements(reader, row.id)
-        ],
-        "attempts": [_attempt(attempt) for attempt in jobs.attempts(reader, row.id)],
+        "measurements": measurements_of(reader, row),
+        "attempts": attempts_of(reader, row),
         "artifacts": [
             {
                 "kind": a.kind,
@@ -52,6 +49,24 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
             for a in results.artifacts(reader, search.id, row.id)
         ],
     }
+
+
+def epochs_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
+    """Its learning curve: one object an epoch, in order."""
+    return [_epoch(epoch) for epoch in results.epochs(reader, row.id)]
+
+
+def measurements_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
+    """Its measurements with their conditions, the newest first."""
+    return [
+        dict(found.figures) | {"time": iso(found.time), "cached": found.is_cached}
+        for found in results.measurements(reader, row.id)
+    ]
+
+
+def attempts_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
+    """The attempts at its jobs, in the order of their start."""
+    return [_attempt(attempt) for attempt in jobs.attempts(reader, row.id)]
 
 
 def _row(reader: Reader, search: SearchRow, which: str) -> CandidateRow:
