@@ -65,8 +65,8 @@ def show(
     db: Database = None,
 ) -> None:
     """Show one candidate: architecture, figures, training, measurements, attempts."""
-    from search.cli import look_text
     from search.candidate_json import candidate_dict
+    from search.cli import look_text
     from search.store.read.searches import search_by_name
 
     with _reading(db) as reader:
