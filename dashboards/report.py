@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import tempfile
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import jinja2
 from markupsafe import Markup
 
-from dashboards import words
-from dashboards.figures import curves, front, palette
-from dashboards.report_context import context
-from dashboards.report_data import ReportData, load
+from dashboards import rendering
+from dashboards.search_context import search_context
+from dashboards.search_data import SearchData, load
 from search.errors import UserError
 
 if TYPE_CHECKING:
@@ -30,7 +27,8 @@ if TYPE_CHECKING:
 
     from search.store.reader import Reader
 
-_HERE = Path(__file__).parent
+# In the order that they need each other; the pages load the same files, but for the last.
+SCRIPTS = ("theme.js", "table.js", "chart.js", "curves.js", "front.js", "report.js")
 
 
 def write_report(session: Reader | Session, name: str, path: Path) -> Path:
@@ -54,66 +52,21 @@ def write_report(session: Reader | Session, name: str, path: Path) -> Path:
     return path
 
 
-def render(data: ReportData) -> str:
+def render(data: SearchData) -> str:
     """The report as HTML text."""
-    front_info = front.front_info(data.points, data.axes, data.objectives)
-    curves_info = curves.curves_info(data.points, data.scores, data.rungs, front_info.x)
-    plotly, script = Markup(_plotly()), Markup(_static("report.js"))
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            context(data, front_info, curves_info),
-            wide={name: front.is_wide(front_info, name) for name in front_info.axes},
-            csp=_policy(plotly, script),
-            css=Markup(_static("report.css")),
-            plotly=plotly,
-            script=script,
-            data=_embedded(_page_data(data, front_info, curves_info)),
-            version=version("paretovit"),
-            written=words.moment(data.written),
-        )
+    found = search_context(data)
+    plotly, scripts = Markup(_plotly()), [Markup(rendering.static(name)) for name in SCRIPTS]
+    return rendering.render(
+        "report.html",
+        **found.values(),
+        csp=_policy(plotly, *scripts),
+        css=Markup(rendering.static("look.css")),
+        plotly=plotly,
+        scripts=scripts,
+        data=rendering.embedded(found.chart()),
+        version=version("paretovit"),
+        written=data.written,
     )
-
-
-def _page_data(
-    data: ReportData, front_info: front.FrontInfo, curves_info: curves.CurvesInfo
-) -> dict[str, Any]:
-    """What the page's script works with."""
-    return {
-        "name": data.search.name,
-        "objectives": list(front_info.objectives),
-        "axes": {
-            name: {
-                "label": axis.label,
-                "title": axis.title,
-                "direction": axis.direction,
-                "limit": axis.limit,
-                "wide": front.is_wide(front_info, name),
-            }
-            for name, axis in front_info.axes.items()
-        },
-        "points": {
-            point.key: {
-                "group": point.group,
-                "values": dict(point.values),
-                "intervals": {name: list(bounds) for name, bounds in point.intervals.items()},
-            }
-            for point in front_info.points
-        },
-        "strip": front.STRIP_DOMAIN,
-        "limitShape": {key: front.limit_shape(theme) for key, theme in palette.THEMES.items()},
-        "figures": {
-            key: {"front": front.draw(front_info, theme), "curves": curves.draw(curves_info, theme)}
-            for key, theme in palette.THEMES.items()
-        },
-    }
-
-
-def _embedded(value: Any) -> Markup:
-    """JSON that can stand in a script element: no `<`, so no end tag and no comment, whatever the strings hold."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def _policy(*scripts: str) -> str:
@@ -134,21 +87,6 @@ def _plotly() -> str:
     from plotly.offline import get_plotlyjs
 
     return get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _static(name: str) -> str:
-    return (_HERE / "static" / name).read_text(encoding="utf-8")
-
-
-@lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def _replace(path: Path, content: bytes) -> None:

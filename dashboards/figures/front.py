@@ -61,12 +61,13 @@ def front_info(points: Sequence[Point], axes: Mapping[str, Axis], objectives: Se
     return FrontInfo(axes=ordered, objectives=tuple(objectives), points=drawn, x=x, y=y)
 
 
-def front_line(info: FrontInfo, x: str, y: str) -> list[Point]:
-    """The points that the front's line joins, by x; empty where the axes are not the search's two objectives."""
-    if {x, y} != set(info.objectives) or len(info.objectives) != 2:
+def front_line(info: FrontInfo) -> list[Point]:
+    """The points that the front's line joins, by `info.x`. A line needs two objectives: of one there is a best point
+    only, of three the front is a surface."""
+    if {info.x, info.y} != set(info.objectives) or len(info.objectives) != 2:
         return []
-    on_front = [p for p in info.points if p.group == palette.FRONT and x in p.values and y in p.values]
-    return sorted(on_front, key=lambda point: point.values[x])
+    on_front = [point for point in info.points if point.group == palette.FRONT]
+    return sorted(on_front, key=lambda point: point.values[info.x])
 
 
 def is_wide(info: FrontInfo, name: str) -> bool:
@@ -75,103 +76,58 @@ def is_wide(info: FrontInfo, name: str) -> bool:
     return bool(values) and info.axes[name].is_cost and max(values) >= LOG_FROM * min(values)
 
 
-def draw(info: FrontInfo, theme: Theme, x: str | None = None, y: str | None = None) -> dict[str, Any]:
-    """A plotly figure as a dict. Each trace's `meta` has a role (line, points, strip) and a group, and its `ids` the
-    keys of its points, which is what the page needs to change the axes."""
-    x, y = x or info.x, y or info.y
-    in_strip = [p for p in info.points if x in p.values and y not in p.values]
-    traces = [_line(info, theme, x, y)]
+def draw(info: FrontInfo, theme: Theme) -> dict[str, Any]:
+    """How the figure looks: a plotly figure as a dict, without its points, which the page's script places on whatever
+    axes the reader chooses. Each trace's `meta` has a role (line, points, strip, or chosen: a ring around the reader's
+    point), a group, and whether it has bars."""
+    traces = [_line(theme)]
     for group in GROUPS.values():
-        points = [point for point in info.points if point.group == group.key]
-        if points:
-            traces.append(_points(info, theme, group, points, x, y))
-            traces.append(_strip(info, theme, group, points, x, y))
+        bars = group.key in (palette.FRONT, palette.BASELINE)
+        marker = _marker(theme, group)
+        traces.append(marker | {"meta": {"role": "points", "group": group.key, "bars": bars}})
+        traces[-1] |= {"error_x": _bars(theme, group), "error_y": _bars(theme, group), "cliponaxis": False}
+        traces.append(marker | {"meta": {"role": "strip", "group": group.key, "bars": False}, "yaxis": "y2"})
     look: dict[str, Any] = palette.layout(theme) | {
         "showlegend": False,
         "margin": {"l": 64, "r": 16, "t": 24, "b": 56},
-        "xaxis": _axis(info, theme, x) | {"anchor": "y2" if in_strip else "y"},
-        "yaxis": _axis(info, theme, y) | {"domain": [STRIP_DOMAIN if in_strip else 0, 1]},
-        "yaxis2": _strip_axis(theme, bool(in_strip), y),
-        "shapes": _limits(info, theme, x, y),
+        "xaxis": palette.axis(theme, info.axes[info.x].title) | {"hoverformat": ".4~g"},
+        "yaxis": palette.axis(theme, info.axes[info.y].title) | {"hoverformat": ".4~g"},
+        "yaxis2": _strip_axis(theme),
     }
     return {"data": traces, "layout": look}
 
 
-def _axis(info: FrontInfo, theme: Theme, name: str) -> dict[str, Any]:
-    kind = "log" if is_wide(info, name) else "linear"
-    return palette.axis(theme, info.axes[name].title) | {"type": kind, "hoverformat": ".4~g"}
-
-
-def _strip_axis(theme: Theme, visible: bool, y: str) -> dict[str, Any]:
+def _strip_axis(theme: Theme) -> dict[str, Any]:
     return palette.axis(theme, "") | {
         "domain": [0, STRIP_HEIGHT],
         "range": [-1, 1],
         "fixedrange": True,
-        "visible": visible,
         "showgrid": False,
         "tickvals": [0],
-        "ticktext": [f"no<br>{y}".replace("_", " ")],
         "ticks": "",
     }
 
 
-def _line(info: FrontInfo, theme: Theme, x: str, y: str) -> dict[str, Any]:
-    line = front_line(info, x, y)
+def _line(theme: Theme) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
         "name": "front",
-        "meta": {"role": "line", "group": palette.FRONT},
-        "ids": [point.key for point in line],
-        "x": [point.values[x] for point in line],
-        "y": [point.values[y] for point in line],
-        # What the front attains between two of its points is the worse point's value, not a straight line.
-        "line": {
-            "shape": "hv" if info.axes[x].direction == "min" else "vh",
-            "color": theme.groups[palette.FRONT],
-            "width": 2,
-        },
+        "meta": {"role": "line", "group": palette.FRONT, "bars": False},
+        "line": {"color": theme.groups[palette.FRONT], "width": 2},
         "opacity": 0.5,
         "hoverinfo": "skip",
         "cliponaxis": False,
     }
 
 
-def _points(
-    info: FrontInfo, theme: Theme, group: Group, points: list[Point], x: str, y: str
-) -> dict[str, Any]:
-    bars = group.key in (palette.FRONT, palette.BASELINE)
-    both = [point if x in point.values and y in point.values else None for point in points]
-    return _trace(info, theme, group, points) | {
-        "meta": {"role": "points", "group": group.key, "bars": bars},
-        "x": [point.values[x] if point else None for point in both],
-        "y": [point.values[y] if point else None for point in both],
-        "error_x": _error(theme, group, points, x, bars),
-        "error_y": _error(theme, group, points, y, bars),
-        "cliponaxis": False,
-    }
-
-
-def _strip(
-    info: FrontInfo, theme: Theme, group: Group, points: list[Point], x: str, y: str
-) -> dict[str, Any]:
-    return _trace(info, theme, group, points) | {
-        "meta": {"role": "strip", "group": group.key},
-        "x": [point.values[x] if x in point.values and y not in point.values else None for point in points],
-        "y": [0] * len(points),
-        "yaxis": "y2",
-    }
-
-
-def _trace(info: FrontInfo, theme: Theme, group: Group, points: list[Point]) -> dict[str, Any]:
+def _marker(theme: Theme, group: Group) -> dict[str, Any]:
     colour = theme.groups[group.key]
     outline = theme.background if group.filled else colour
     return {
         "type": "scatter",
         "mode": "markers",
         "name": group.label,
-        "ids": [point.key for point in points],
-        "hovertext": [hover(point, list(info.axes)) for point in points],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {
             "symbol": group.symbol,
@@ -182,14 +138,22 @@ def _trace(info: FrontInfo, theme: Theme, group: Group, points: list[Point]) -> 
     }
 
 
-def _error(theme: Theme, group: Group, points: list[Point], name: str, bars: bool) -> dict[str, Any]:
-    spans = [(point.values.get(name), point.intervals.get(name)) for point in points]
+def _ring(theme: Theme) -> dict[str, Any]:
     return {
-        "visible": bars and any(bounds for _, bounds in spans),
+        "type": "scatter",
+        "mode": "markers",
+        "name": "chosen",
+        "meta": {"role": "chosen", "group": "", "bars": False},
+        "hoverinfo": "skip",
+        "marker": {"symbol": "circle-open", "size": 22, "color": theme.ink, "line": {"width": 2}},
+        "cliponaxis": False,
+    }
+
+
+def _bars(theme: Theme, group: Group) -> dict[str, Any]:
+    return {
         "type": "data",
         "symmetric": False,
-        "array": [bounds[1] - value if value is not None and bounds else 0 for value, bounds in spans],
-        "arrayminus": [value - bounds[0] if value is not None and bounds else 0 for value, bounds in spans],
         "color": theme.groups[group.key],
         "thickness": 1,
         "width": 3,
@@ -209,15 +173,3 @@ def limit_shape(theme: Theme) -> dict[str, Any]:
             "font": {"color": theme.limit, "size": 12},
         },
     }
-
-
-def _limits(info: FrontInfo, theme: Theme, x: str, y: str) -> list[dict[str, Any]]:
-    """The limits of the two axes, each across the whole plot."""
-    across = {"xref": "paper", "x0": 0, "x1": 1}
-    up = {"yref": "paper", "y0": 0, "y1": 1}
-    shapes = []
-    if (limit := info.axes[x].limit) is not None:
-        shapes.append(limit_shape(theme) | up | {"xref": "x", "x0": limit, "x1": limit})
-    if (limit := info.axes[y].limit) is not None:
-        shapes.append(limit_shape(theme) | across | {"yref": "y", "y0": limit, "y1": limit})
-    return shapes

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dashboards.report import write_report
+from dashboards.report import SCRIPTS, write_report
 from search.errors import UserError
 from search.front import front_view
 from search.store.read.searches import search_by_name
@@ -64,7 +64,7 @@ class Page(HTMLParser):
 
     @property
     def data(self) -> dict[str, Any]:
-        return next(json.loads(text) for attrs, text in self.scripts if attrs.get("id") == "report-data")
+        return next(json.loads(text) for attrs, text in self.scripts if attrs.get("id") == "front-data")
 
 
 @pytest.fixture
@@ -90,10 +90,10 @@ def test_its_points_and_values_are_those_of_the_front_command(filled: Any, page:
         assert points[f"c{one['candidate']}"]["group"] == one["standing"]
 
 
-def test_both_themes_hold_the_same_points(page: Page) -> None:
-    light, dark = (page.data["figures"][theme]["front"]["data"] for theme in ("light", "dark"))
-    assert [trace["ids"] for trace in light] == [trace["ids"] for trace in dark]
-    assert [trace["x"] for trace in light] == [trace["x"] for trace in dark]
+def test_both_themes_hold_the_same_figures(page: Page) -> None:
+    light, dark = (page.data["looks"][theme] for theme in ("light", "dark"))
+    assert [trace["meta"] for trace in light["front"]["data"]] == [t["meta"] for t in dark["front"]["data"]]
+    assert [trace["y"] for trace in light["curves"]["data"]] == [t["y"] for t in dark["curves"]["data"]]
 
 
 def test_either_axis_offers_every_quantity_that_is_known(page: Page) -> None:
@@ -105,7 +105,10 @@ def test_either_axis_offers_every_quantity_that_is_known(page: Page) -> None:
 
 def test_groups_that_are_there_can_be_hidden_by_a_labelled_checkbox(page: Page) -> None:
     boxes = {attrs["value"] for attrs in page.having("input", type="checkbox") if attrs.get("value")}
-    assert boxes == {point["group"] for point in page.data["points"].values()}
+    there = {point["group"] for point in page.data["points"].values()}
+    assert there <= boxes
+    shown = [attrs for attrs in page.having("label") if "title" in attrs and "hidden" not in attrs]
+    assert len(shown) == len(there)
 
 
 def test_an_accuracy_of_a_shorter_training_says_so(page: Page) -> None:
@@ -143,7 +146,7 @@ def test_only_the_embedded_scripts_may_run(page: Page) -> None:
     allowed = re.search(r"script-src ([^;]*);", policy)
     assert allowed is not None
     assert set(allowed[1].split()) == hashes
-    assert len(runnable) == 2
+    assert len(runnable) == len(hashes) == len(SCRIPTS) + 1
     assert "default-src 'none'" in policy
 
 
@@ -155,7 +158,7 @@ def test_markup_in_names_classes_arguments_and_reasons_is_text(
     hostile: Any, filled: Any, tmp_path: Path
 ) -> None:
     evil, plain = Page(written(hostile, tmp_path / "evil")), Page(written(filled, tmp_path / "plain"))
-    assert len(evil.scripts) == len(plain.scripts) == 3
+    assert len(evil.scripts) == len(plain.scripts) == len(SCRIPTS) + 2
     assert evil.having("img") == []
     assert not any(key.startswith("on") for _, attrs in evil.elements for key in attrs)
     assert hostile.baseline in "".join(evil.text)

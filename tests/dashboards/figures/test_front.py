@@ -49,13 +49,12 @@ POINTS = [
 ]
 
 
+ROLES = ("line", "points", "strip", "chosen")
+
+
 @pytest.fixture
 def info() -> front.FrontInfo:
     return front.front_info(POINTS, AXES, OBJECTIVES)
-
-
-def traces(figure: dict, role: str) -> dict[str, dict]:
-    return {trace["meta"]["group"]: trace for trace in figure["data"] if trace["meta"]["role"] == role}
 
 
 def test_quality_is_drawn_against_cost_whatever_the_order_of_the_objectives(info: front.FrontInfo) -> None:
@@ -71,57 +70,39 @@ def test_axes_hold_the_objectives_first_and_no_quantity_that_nobody_has(info: fr
 def test_one_objective_is_drawn_against_the_first_other_quantity() -> None:
     single = front.front_info(POINTS, AXES, ("latency_ms",))
     assert (single.x, single.y) == ("accuracy", "latency_ms")
-    assert front.front_line(single, single.x, single.y) == []
+    assert front.front_line(single) == []
 
 
 def test_a_search_without_any_point_still_draws() -> None:
     empty = front.front_info([], AXES, OBJECTIVES)
-    figure = front.draw(empty, palette.THEMES["light"])
     assert list(empty.axes) == list(OBJECTIVES)
-    assert len(figure["data"]) == 1
+    assert front.front_line(empty) == []
+    assert (
+        front.draw(empty, palette.THEMES["light"])["layout"]["xaxis"]["title"]["text"]
+        == "Latency (ms) – lower is better"
+    )
 
 
 def test_the_line_joins_the_front_alone_from_cheap_to_dear(info: front.FrontInfo) -> None:
-    assert [p.number for p in front.front_line(info, "latency_ms", "accuracy")] == [2, 1, 3]
+    assert [p.number for p in front.front_line(info)] == [2, 1, 3]
 
 
-def test_the_line_steps_at_the_worse_of_two_points(info: front.FrontInfo) -> None:
-    line = traces(front.draw(info, palette.THEMES["light"]), "line")[palette.FRONT]
-    assert line["line"]["shape"] == "hv"
-    fast = front.front_info(POINTS, AXES, ("accuracy", "throughput"))
-    assert traces(front.draw(fast, palette.THEMES["light"]), "line")[palette.FRONT]["line"]["shape"] == "vh"
+def test_three_objectives_have_no_line(info: front.FrontInfo) -> None:
+    assert front.front_line(front.front_info(POINTS, AXES, (*OBJECTIVES, "throughput"))) == []
 
 
-def test_no_line_is_drawn_on_axes_that_are_not_the_objectives(info: front.FrontInfo) -> None:
-    figure = front.draw(info, palette.THEMES["light"], x="throughput")
-    assert traces(figure, "line")[palette.FRONT]["x"] == []
-
-
-def test_what_has_no_accuracy_stands_in_the_strip_and_not_in_the_plot(info: front.FrontInfo) -> None:
-    figure = front.draw(info, palette.THEMES["light"])
-    assert traces(figure, "points")[palette.REJECTED]["y"] == [None]
-    assert traces(figure, "strip")[palette.REJECTED]["x"] == [3.5]
-    assert figure["layout"]["yaxis2"]["visible"]
-    costs = front.draw(info, palette.THEMES["light"], x="latency_ms", y="latency_ms")
-    assert traces(costs, "points")[palette.REJECTED]["y"] == [3.5]
-    assert not costs["layout"]["yaxis2"]["visible"]
-
-
-def test_front_points_and_baselines_carry_their_intervals(info: front.FrontInfo) -> None:
-    drawn = traces(front.draw(info, palette.THEMES["light"]), "points")
-    bars = drawn[palette.FRONT]["error_y"]
-    assert bars["visible"]
-    assert bars["array"] == pytest.approx([0.03] * 3)
-    assert bars["arrayminus"] == pytest.approx([0.02] * 3)
-    assert drawn[palette.BASELINE]["error_y"]["visible"]
-    assert not drawn[palette.DOMINATED]["error_y"]["visible"]
-
-
-def test_limits_of_the_shown_axes_are_drawn(info: front.FrontInfo) -> None:
-    (limit,) = front.draw(info, palette.THEMES["light"])["layout"]["shapes"]
-    assert (limit["x0"], limit["x1"], limit["yref"]) == (2.0, 2.0, "paper")
-    (limit,) = front.draw(info, palette.THEMES["light"], x="throughput", y="latency_ms")["layout"]["shapes"]
-    assert (limit["y0"], limit["xref"]) == (2.0, "paper")
+@pytest.mark.parametrize("theme", palette.THEMES.values(), ids=palette.THEMES)
+def test_each_group_has_points_and_a_place_in_the_strip(info: front.FrontInfo, theme: palette.Theme) -> None:
+    figure = front.draw(info, theme)
+    roles = {
+        role: [t["meta"]["group"] for t in figure["data"] if t["meta"]["role"] == role] for role in ROLES
+    }
+    assert roles["points"] == roles["strip"] == list(palette.GROUPS)
+    assert roles["line"] == [palette.FRONT]
+    assert [t["meta"]["group"] for t in figure["data"] if t["meta"]["bars"]] == [
+        palette.BASELINE,
+        palette.FRONT,
+    ]
 
 
 def test_a_cost_that_spreads_twentyfold_begins_on_a_logarithmic_axis(info: front.FrontInfo) -> None:

@@ -1,4 +1,4 @@
-"""What the report is made of, read from the database once: one frozen object, so that all its parts agree."""
+"""A whole search, read from the database once: one frozen object, so that all parts of a report or page agree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_EVENTS = 500
 
 
 @dataclass(frozen=True)
-class ReportData:
+class SearchData:
     """points: baselines first, then candidates by number. axes: every quantity by name. scores: by point key.
     measurements: those of the search's candidates, with the key of the point that each belongs to.
     written: when this was read, UTC seconds."""
@@ -50,7 +50,7 @@ class ReportData:
         return tuple(quantity.name for quantity in self.view.objectives)
 
 
-def load(session: Reader | Session, name: str) -> ReportData:
+def load(session: Reader | Session, name: str) -> SearchData:
     """Raises UserError, naming the nearest one, when there is no search of that name."""
     from search.store.read.jobs import busy_seconds
 
@@ -61,7 +61,7 @@ def load(session: Reader | Session, name: str) -> ReportData:
     keys = {point.row.id: make_point(point, epochs).key for point in found}
     curves = results.curves(session, search.id)
     settings = search.config["search"]
-    return ReportData(
+    return SearchData(
         view=view,
         points=tuple(make_point(point, epochs) for point in found),
         axes=_axes(view),

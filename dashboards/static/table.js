@@ -1,0 +1,110 @@
+"use strict";
+// The table of candidates: sorting, filtering, marking a row, and taking over new rows without losing any of that.
+(function () {
+  const paretovit = (window.paretovit = window.paretovit || {});
+
+  // Runs `change` and gives the focus back to what had it, or to what stands in its place.
+  function keepingFocus(root, change) {
+    const active = document.activeElement;
+    const inside = root.contains(active);
+    const row = inside ? active.closest("[data-key]") : null;
+    const key = row ? row.dataset.key : null;
+    const place = row ? Array.from(row.querySelectorAll("a, summary, button")).indexOf(active) : -1;
+    change();
+    if (!inside || document.activeElement === active) return;
+    let target = root.contains(active) ? active : null;
+    if (!target && key !== null) {
+      const again = root.querySelector("[data-key=\"" + CSS.escape(key) + "\"]");
+      target = again && again.querySelectorAll("a, summary, button")[place];
+    }
+    if (target) target.focus({ preventScroll: true });
+  }
+
+  function parsed(html) {
+    const box = document.createElement("template");
+    box.innerHTML = html;
+    return box.content.firstElementChild;
+  }
+
+  paretovit.candidateTable = function (table) {
+    const body = table.tBodies[0];
+    const headers = Array.from(table.tHead.rows[0].cells);
+    let rows = Array.from(body.rows);
+    let hidden = new Set();
+    let chosen = null;
+
+    const sortedBy = () => headers.find((header) => header.hasAttribute("aria-sort"));
+    function order() {
+      const header = sortedBy();
+      if (!header) return;
+      const column = header.cellIndex;
+      const sign = header.getAttribute("aria-sort") === "descending" ? -1 : 1;
+      const numeric = header.dataset.kind === "number";
+      const keyed = rows.map((row) => [row.cells[column].dataset.sort, row]);
+      const known = (text) => text !== undefined && text !== "";
+      keyed.sort(([left], [right]) => {
+        if (!known(left) || !known(right)) return known(right) - known(left);
+        return sign * (numeric ? left - right : left.localeCompare(right, "en", { numeric: true }));
+      });
+      rows = keyed.map(([, row]) => row);
+    }
+    function place() {
+      const there = body.rows;
+      if (there.length === rows.length && rows.every((row, i) => there[i] === row)) return;
+      keepingFocus(table, () => body.replaceChildren(...rows));
+    }
+    function mark(row) {
+      row.hidden = hidden.has(row.dataset.group);
+      row.classList.toggle("chosen", row.dataset.key === chosen);
+    }
+
+    return {
+      rows: () => rows,
+      row: (key) => rows.find((row) => row.dataset.key === key) || null,
+      // [column, direction] that the table is sorted by.
+      sorting: () => {
+        const header = sortedBy();
+        return header ? [header.cellIndex, header.getAttribute("aria-sort")] : null;
+      },
+      sort: (column, direction) => {
+        const header = headers[column];
+        if (!header) return;
+        const before = header.getAttribute("aria-sort");
+        const next = before ? (before === "descending" ? "ascending" : "descending") : header.dataset.first;
+        for (const other of headers) other.removeAttribute("aria-sort");
+        header.setAttribute("aria-sort", direction || next);
+        order();
+        place();
+      },
+      filter: (groups) => {
+        hidden = groups;
+        rows.forEach(mark);
+      },
+      choose: (key, reveal) => {
+        chosen = key;
+        rows.forEach(mark);
+        const row = rows.find((one) => one.dataset.key === key);
+        if (reveal && row) row.scrollIntoView({ block: "nearest" });
+      },
+      // list: [key, version, html] of every row, in the order of the server. Rows of a known version stay as they are.
+      // Returns what changed: [row before or null, row now].
+      update: (list) => {
+        const before = new Map(rows.map((row) => [row.dataset.key, row]));
+        const changes = [];
+        rows = list.map(([key, version, html]) => {
+          const old = before.get(key);
+          if (old && old.dataset.version === version) return old;
+          const row = parsed(html);
+          const details = old && old.querySelector("details");
+          if (details && details.open) row.querySelector("details").open = true;
+          changes.push([old || null, row]);
+          mark(row);
+          return row;
+        });
+        order();
+        place();
+        return changes;
+      },
+    };
+  };
+}());

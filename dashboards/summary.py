@@ -1,0 +1,168 @@
+"""What a search is and how it stands, in words: headline, figures, captions. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dashboards import words
+from dashboards.figures import palette
+from dashboards.figures.curves import CurvesInfo
+from dashboards.figures.front import FrontInfo, front_line
+from dashboards.figures.points import Point
+from dashboards.search_data import SearchData
+from search.front import Conditions
+from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
+from search.store.read.rows import SearchRow
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a header. moment: UTC seconds, where the value is a time."""
+
+    term: str
+    value: str
+    more: str = ""
+    moment: float | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How many of the candidates that the search may have have ended; states: those that there are, with counts."""
+
+    ended: int
+    most: int
+    states: tuple[tuple[str, int], ...]
+
+    @property
+    def text(self) -> str:
+        """`3 finished, 1 training`."""
+        return ", ".join(f"{count} {state}" for state, count in self.states) or "none yet"
+
+
+def progress(search: SearchRow, counts: Mapping[CandidateState, int]) -> Progress:
+    """counts: candidates by state."""
+    return Progress(
+        ended=sum(count for state, count in counts.items() if state in TERMINAL_CANDIDATE),
+        most=search.config["search"]["max_candidates"],
+        states=tuple((str(state), counts[state]) for state in CandidateState if counts.get(state)),
+    )
+
+
+def headline(data: SearchData) -> str:
+    return f"Vision-transformer architectures, searched for {objectives(data.objectives)}."
+
+
+def objectives(names: Sequence[str]) -> str:
+    """`accuracy and latency_ms`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def figures(data: SearchData, now: float | None = None) -> list[Figure]:
+    """The header's figures. now: UTC seconds, of a page that is looked at while the search runs."""
+    candidates = [point for point in data.points if point.group != palette.BASELINE]
+    on_front = sum(point.group == palette.FRONT for point in candidates)
+    finished = sum(point.state == CandidateState.FINISHED for point in candidates)
+    most = data.search.config["search"]["max_candidates"]
+    found = [
+        _state(data),
+        Figure(
+            "Candidates",
+            f"{len(candidates)} of {most}",
+            f"{finished} trained in full, {on_front} on the front",
+        ),
+    ]
+    best = max(
+        (p for p in candidates if p.group == palette.FRONT and "accuracy" in p.values),
+        key=lambda point: point.values["accuracy"],
+        default=None,
+    )
+    if best is not None:
+        accuracy = words.number("accuracy", best.values["accuracy"])
+        found.append(Figure("Best accuracy", accuracy, _with_interval(best)))
+    found += [_device(data), _images(data)]
+    if data.search.deadline is not None:
+        left = "" if now is None else remaining(data.search, now)
+        found.append(Figure("Deadline", words.moment(data.search.deadline), left, data.search.deadline))
+    return found
+
+
+def remaining(search: SearchRow, now: float) -> str:
+    """How far away the deadline of a search is; empty where that means nothing any more."""
+    if search.deadline is None or search.ended is not None:
+        return ""
+    seconds = search.deadline - now
+    return f"in {words.duration(seconds)}" if seconds > 0 else f"{words.duration(-seconds)} ago"
+
+
+def notice(search: SearchRow) -> str:
+    """What the reader should know or do first; empty when all is as it should be."""
+    if search.state == SearchState.INTERRUPTED:
+        return f"The process that ran this search is gone. Go on with: paretovit resume {search.name}"
+    if search.state == SearchState.PAUSED:
+        return f"This search is paused. Go on with: paretovit resume {search.name}"
+    if search.state == SearchState.DRAINING:
+        return "No new work is begun; what runs is brought to its end."
+    return ""
+
+
+def front_words(data: SearchData) -> str:
+    number = sum(point.group == palette.FRONT for point in data.points)
+    if not number:
+        return "No candidate has been trained in full within the limits yet, so there is no front."
+    one = "1 candidate is" if number == 1 else f"{number} candidates are"
+    names = objectives(data.objectives)
+    return f"{one} on the front of {names}: trained in full, within all limits, and beaten by no other."
+
+
+def front_caption(front: FrontInfo) -> str:
+    parts = ["Bars are 95% intervals of front points and baselines."]
+    if len(front_line(front)) > 1:
+        parts.append("The stepped line is what the front attains.")
+    if any(point.group in (palette.STOPPED, palette.UNFINISHED) for point in front.points):
+        parts.append("Accuracies of stopped and unfinished candidates are those of a shorter training.")
+    if any("accuracy" not in point.values for point in front.points):
+        parts.append("Below the plot: candidates without an accuracy, which have not been trained.")
+    return " ".join(parts)
+
+
+def curves_caption(curves: CurvesInfo) -> str:
+    text = "Validation accuracy of the front and the baselines. Larger markers: rungs, where it is decided who goes on."
+    left_out = len(curves.curves) - len(curves.drawn)
+    return f"{text} {left_out} further front candidates are in the table only." if left_out else text
+
+
+def counts(data: SearchData) -> Counter[CandidateState]:
+    """Candidates by state, baselines not counted."""
+    return Counter(CandidateState(point.state) for point in data.points if point.group != palette.BASELINE)
+
+
+def _state(data: SearchData) -> Figure:
+    search = data.search
+    seconds = (search.ended or data.written) - search.started if search.started else None
+    return Figure("State", str(search.state), f"for {words.duration(seconds)}" if seconds else "")
+
+
+def _with_interval(point: Point) -> str:
+    bounds = words.interval("accuracy", point.intervals.get("accuracy"))
+    return f"{point.label}, {bounds} (95%)" if bounds else point.label
+
+
+def _device(data: SearchData) -> Figure:
+    conditions = data.view.conditions
+    if conditions is None:
+        return Figure("Device", data.search.device_id or "–")
+    return Figure("Device", conditions.device_name, _conditions(conditions))
+
+
+def _conditions(conditions: Conditions) -> str:
+    threads = "1 thread" if conditions.threads == 1 else f"{conditions.threads} threads"
+    return f"{threads}, {conditions.runtime} {conditions.precision}, batch {conditions.batch_size}"
+
+
+def _images(data: SearchData) -> Figure:
+    sizes: Mapping[str, int] = data.search.data.get("num_images") or {}
+    more = ", ".join(f"{count:,} {split}" for split, count in sizes.items())
+    return Figure("Images", f"{sum(sizes.values()):,}", more)
