@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from dashboards import assets
+from dashboards.api import candidates as api_candidates
+from dashboards.api import changes as api_changes
+from dashboards.api import searches as api_searches
 from dashboards.auth import Guard
 from dashboards.errors import refusal
+from dashboards.live import Changes
 from dashboards.pages import candidate, front, searches
 from search.errors import UserError
-from search.store.location import locate
+from search.store.location import Location
 from search.store.readonly import DatabaseMissing, DatabaseUnreadable, ReadOnlyStore
 
+API = (api_changes, api_candidates, api_searches)
+PAGES = (assets, searches, candidate, front)
+DESCRIPTION = """Architecture searches: how they stand, their fronts, their candidates. Read only.
 
-def create_app(db: str | None, token: str, port: int) -> FastAPI:
-    """An application on the database at `db`, else PARETOVIT_DB, else ./paretovit.db; it need not be there yet.
+Give the token of the link that `paretovit dashboard` prints as `Authorization: Bearer TOKEN`."""
+
+
+class Dashboard(FastAPI):
+    """The application, with a guard around all of it, its own errors included. `state.changes` is to be closed."""
+
+    def __init__(self, location: Location, token: str, port: int) -> None:
+        super().__init__(
+            title="paretovit",
+            description=DESCRIPTION,
+            docs_url=None,  # FastAPI's pages of documents load scripts from a CDN
+            redoc_url=None,
+            openapi_url="/api/openapi.json",
+            redirect_slashes=False,
+        )
+        self._guard = {"token": token, "port": port}
+        self.state.store = ReadOnlyStore(location)
+        self.state.changes = Changes(self.state.store)
+
+    def build_middleware_stack(self) -> Any:
+        return Guard(super().build_middleware_stack(), **self._guard)
+
+
+def create_app(location: Location, token: str, port: int) -> Dashboard:
+    """An application on the database of that place, which need not be there yet.
 
     token: what a visitor must bring. port: the one that will be listened on, for the check of Host and Origin.
-    Raises UserError for a `db` that names no database.
     """
-    app = FastAPI(title="paretovit", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
-    app.state.store = ReadOnlyStore(locate(db))
-    for router in (assets.router, searches.router, candidate.router, front.router):
-        app.include_router(router)
+    app = Dashboard(location, token, port)
+    for module in API:
+        app.include_router(module.router)
+    for module in PAGES:
+        app.include_router(module.router, include_in_schema=False)
     app.add_exception_handler(UserError, _user_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_middleware(Guard, token=token, port=port)
+    app.add_exception_handler(Exception, _failed)
     return app
 
 
@@ -40,10 +72,19 @@ def _user_error(request: Request, error: Exception) -> Response:
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return refusal(request.scope, error.status_code, str(error.detail))
+    response = refusal(request.scope, error.status_code, str(error.detail))
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = [f"{error['loc'][-1]}: {error['msg']}" for error in error.errors()]
+    found = [f"{one['loc'][-1]}: {one['msg']}" for one in error.errors()]
     return refusal(request.scope, 422, "; ".join(found))
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """A mistake of ours, or rows that nobody of ours wrote. The server prints the traceback where it runs."""
+    return refusal(
+        request.scope, 500, f"The dashboard failed ({type(error).__name__}); its terminal says more."
+    )

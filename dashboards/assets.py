@@ -18,7 +18,7 @@ FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".png": "image/png"}
 PLOTLY_URL = f"/static/plotly/{version('plotly')}/plotly.min.js"
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter()
 
 
 def url(name: str) -> str:

@@ -1,25 +1,27 @@
-"""Who may look: a token, a checked Host, and no page of another origin. One ASGI middleware around everything.
+"""Who may look: a token, a Host of our own, and no page of another origin. One ASGI middleware around everything.
 
-A browser sends cookies of 127.0.0.1 to every port of it, and resolves any name to it that an attacker's server wants
-(DNS rebinding). So a request needs the token, a Host that is this server's own, and, where the browser tells, an
-origin that is this server's own, whatever its verb.
+A browser sends the cookies of 127.0.0.1 to every port there, follows any name that an attacker's server makes point
+there (DNS rebinding), and lets every page ask. So each request, whatever its verb, needs the token, a Host that is this
+server's own, and an origin that is this server's own wherever the browser tells one.
 """
 
 from __future__ import annotations
 
 import hmac
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
+
+from dashboards.errors import is_api, refusal
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
-PUBLIC = "/static/"
+PUBLIC = "/static/"  # style sheets and scripts hold no data, and the page that refuses needs them
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
@@ -27,12 +29,12 @@ POLICY = (
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+NO_TOKEN = "Open the link that `paretovit dashboard` printed: it holds the token of this start."
+FOREIGN = "A page of another origin asked for this. Open the dashboard from its own address."
 
 
 def cookie_name(port: int) -> str:
@@ -41,81 +43,90 @@ def cookie_name(port: int) -> str:
 
 
 class Guard:
-    """token: the secret of this start. port: the one that is listened on."""
+    """token: the secret of this start, in ASCII. port: the one that is listened on."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self._app = app
-        self._token = token.encode()
-        self._port = port
+        self._token = token
         self._cookie = cookie_name(port)
-        self._hosts = {f"{host}:{port}" for host in HOSTS} | (set(HOSTS) if port == 80 else set())
+        self._hosts = frozenset(f"{host}:{port}" for host in HOSTS)
+        self._wrong_host = (
+            f"This dashboard answers as http://127.0.0.1:{port}/ alone; through a tunnel, use the same port at both "
+            f"ends: ssh -L {port}:127.0.0.1:{port} HOST"
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":
+        elif scope["type"] == "http":
+            answer = self._answer(scope) or self._app
+            await answer(scope, receive, _with_headers(send, public=scope["path"].startswith(PUBLIC)))
+        else:
             await send({"type": "websocket.close", "code": 1008})
-            return
-        answer = self._answer(scope)
-        await (answer or self._app)(scope, receive, _with_headers(send))
 
     def _answer(self, scope: Scope) -> Response | None:
-        """What to say instead of the application; None: let it in."""
-        from dashboards.errors import refusal
-
+        """What to say instead of the application; None: let it answer."""
         headers = Headers(scope=scope)
-        if len(headers.getlist("host")) != 1 or headers["host"].lower() not in self._hosts:
-            return refusal(scope, 403, f"Open this dashboard as http://127.0.0.1:{self._port}/.")
-        if not _is_own(headers):
-            return refusal(scope, 403, "Pages of other origins may not use this dashboard.")
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return refusal(scope, 403, self._wrong_host)
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        enters = self._enters(scope, query)
+        if not _is_own(headers, hosts[0]):
+            follows_link = enters and "origin" not in headers and headers.get("sec-fetch-mode") == "navigate"
+            return (
+                self._let_in(scope, query, redirect=False) if follows_link else refusal(scope, 403, FOREIGN)
+            )
         if scope["path"].startswith(PUBLIC):
             return None
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if enters:
+            return self._let_in(scope, query, redirect=True)
+        return None if self._has_token(headers) else refusal(scope, 401, NO_TOKEN)
+
+    def _enters(self, scope: Scope, query: list[tuple[str, str]]) -> bool:
+        """Whether this opens a page by a link that holds the token."""
         given = [value for name, value in query if name == "token"]
-        if given and scope["method"] == "GET" and self._is_token(given[-1]):
-            return self._let_in(scope, [pair for pair in query if pair[0] != "token"])
-        if self._has_token(headers):
-            return None
-        return refusal(scope, 401, "Open the link that paretovit dashboard printed: it holds the token.")
+        return scope["method"] == "GET" and not is_api(scope) and len(given) == 1 and self._is_token(given[0])
 
     def _has_token(self, headers: Headers) -> bool:
         kind, _, value = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return self._is_token(value.strip())
-        cookies: SimpleCookie = SimpleCookie()
-        try:
-            cookies.load(headers.get("cookie", ""))
-        except CookieError:
-            return False
-        return self._cookie in cookies and self._is_token(cookies[self._cookie].value)
+        return self._is_token(cookie_parser(headers.get("cookie", "")).get(self._cookie, ""))
 
     def _is_token(self, text: str) -> bool:
-        return hmac.compare_digest(text.encode(), self._token)
+        return hmac.compare_digest(text.encode(), self._token.encode())
 
-    def _let_in(self, scope: Scope, rest: list[tuple[str, str]]) -> Response:
-        """Turns the token of a link into a cookie, at the same address without it."""
+    def _let_in(self, scope: Scope, query: list[tuple[str, str]], *, redirect: bool) -> Response:
+        """Turns the token of a link into a cookie, at the same address without it.
+
+        A redirect still counts as coming from where the link was, and the browser would hold the cookie back, so a
+        link on another page (a terminal in a browser) gets an empty page that goes on by itself.
+        """
+        rest = [pair for pair in query if pair[0] != "token"]
         target = "/" + quote(scope["path"]).lstrip("/") + (f"?{urlencode(rest)}" if rest else "")
-        response = RedirectResponse(target, 303)
-        response.set_cookie(self._cookie, self._token.decode(), httponly=True, samesite="strict", path="/")
+        response = (
+            RedirectResponse(target, 303) if redirect else Response(headers={"Refresh": f"0; url={target}"})
+        )
+        response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/")
         return response
 
 
-def _is_own(headers: Headers) -> bool:
-    """Whether the browser, as far as it says, asks for a page of this very origin or for the user."""
-    origin = headers.get("origin")
-    if origin is not None and origin.lower() != f"http://{headers['host'].lower()}":
+def _is_own(headers: Headers, host: str) -> bool:
+    """Whether, as far as the browser says, a page of this very origin asks, or the user."""
+    origins = headers.getlist("origin")
+    if any(origin.lower() != f"http://{host.lower()}" for origin in origins):
         return False
     return headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, *, public: bool) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
-            if "cache-control" not in headers:
+            if not public or message["status"] >= 400:
                 headers["Cache-Control"] = "no-store"
         await send(message)
 

@@ -3,54 +3,94 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import secrets
+import signal
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
 
-from dashboards.app import create_app
-from search.errors import UserError
+from dashboards.app import Dashboard, create_app
+from search.errors import UsageError, UserError
+from search.store.location import locate
 
 DEFAULT_PORT = 8770
 TRIED_PORTS = 20
+TOKEN_VARIABLE = "PARETOVIT_DASHBOARD_TOKEN"
 
 
 def serve(db: str | None, port: int | None, ready: Callable[[str], None]) -> None:
     """Serves the dashboard until a signal ends it; calls `ready` with the URL to open once it answers.
 
-    port: 0 for any free one; None for the first free one from 8770 on. Raises UserError when it is taken.
+    db: path or URL, else PARETOVIT_DB, else ./paretovit.db; it need not be there yet. port: 0 for any free one; None
+    for the first free one from 8770 on. SIGTERM ends it with exit code 0, SIGINT with KeyboardInterrupt.
+    Raises UserError for a port that is taken, and for a `db` that names no database.
     """
-    listener = listen(port)
-    with contextlib.closing(listener):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    location, token = locate(db), make_token()
+    with contextlib.closing(listen(port)) as listener:
         bound = listener.getsockname()[1]
-        token = secrets.token_urlsafe(32)
-        app = create_app(db, token, bound)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
-        _Server(config, lambda: ready(f"http://127.0.0.1:{bound}/?token={token}")).run(sockets=[listener])
+        app = create_app(location, token, bound)
+        Server(app, lambda: ready(f"http://127.0.0.1:{bound}/?token={token}")).run(sockets=[listener])
+
+
+def make_token() -> str:
+    """A new secret, or the one of PARETOVIT_DASHBOARD_TOKEN. Raises UsageError for one that is easy to guess."""
+    given = os.environ.get(TOKEN_VARIABLE)
+    if not given:
+        return secrets.token_urlsafe(32)
+    if not re.fullmatch(r"[A-Za-z0-9_-]{16,200}", given):
+        raise UsageError(
+            f"{TOKEN_VARIABLE}: needs 16 to 200 letters, digits, dashes or underscores; leave it unset for a new token "
+            "with every start"
+        )
+    return given
 
 
 def listen(port: int | None) -> socket.socket:
-    """A socket that is bound to the loopback interface."""
-    wanted = range(DEFAULT_PORT, DEFAULT_PORT + TRIED_PORTS) if port is None else (port,)
+    """A socket that is bound to the loopback interface. Raises UserError where the port is not to be had."""
+    wanted = range(DEFAULT_PORT, DEFAULT_PORT + TRIED_PORTS) if port is None else range(port, port + 1)
+    reason: str | None = None
     for number in wanted:
         found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             found.bind(("127.0.0.1", number))
-        except OSError:
+            found.listen()
+        except OSError as error:
             found.close()
+            reason = error.strerror
         else:
             return found
-    taken = f"port {port} is" if port is not None else f"ports {wanted[0]} to {wanted[-1]} are"
-    raise UserError(f"--port: {taken} taken or not allowed; give another, or 0 for any free one")
+    ports = f"port {port}" if port is not None else f"ports {wanted[0]} to {wanted[-1]}"
+    raise UserError(f"--port: {ports}: {reason}; give another one, or 0 for any that is free")
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
+class Server(uvicorn.Server):
+    """uvicorn, which says when it answers and ends event streams rather than wait for them."""
+
+    def __init__(self, app: Dashboard, ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                ws="none",
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._changes = app.state.changes
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._changes.close()
+        await super().shutdown(sockets)

@@ -1,22 +1,22 @@
 """Looking at a database that others write, or that is not there yet, without ever changing it.
 
-Every reading opens the database anew: it may appear, be moved or be replaced between two of them. Nothing is made,
-migrated or checkpointed.
+An SQLite file is opened anew for every reading: it may appear, be removed or be replaced between two of them, and a
+connection that stays open would keep a search that ends from putting its write-ahead log away.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from pathlib import Path
 
 from search.errors import UserError
 from search.store.location import Location
 from search.store.migrations import HEAD, REVISIONS, VERSION_TABLE
-from search.store.reader import Reader, connect_postgres
+from search.store.reader import Reader, ReaderPool
 
-PATIENCE_SECONDS = 5.0  # with a lock, before a reading gives up
+PATIENCE_SECONDS = 2.0  # with a lock, before a reading gives up
 
 
 class DatabaseMissing(UserError):
@@ -28,56 +28,62 @@ class DatabaseUnreadable(UserError):
 
 
 class ReadOnlyStore:
-    """One place where a database may be. Safe to share between threads."""
+    """One place where a database may be. Safe to share between threads. Nothing is made, migrated or written."""
 
     def __init__(self, location: Location) -> None:
         self.location = location
+        self._pool = ReaderPool(location)  # used for PostgreSQL alone, where a connection takes long to make
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
         """A read-only transaction that sees one state, for the functions of `search.store.read`.
 
-        Raises DatabaseMissing, or DatabaseUnreadable, in a line that says what to do; also while it is read.
+        Raises DatabaseMissing or DatabaseUnreadable, in a line that says what to do; also from within the block.
         """
         try:
-            with closing(self._connect()) as connection:
-                reader = Reader(connection, is_sqlite=self.location.is_sqlite)
-                self._check_version(reader)
-                yield reader
+            with ExitStack() as stack:
+                yield self._open(stack)
         except self._errors() as error:
-            raise DatabaseUnreadable(self._remedy(error)) from error
+            reason = " ".join(str(error).split())
+            raise DatabaseUnreadable(f"{self.location.label}: {reason}; it cannot be read now") from error
 
-    def _connect(self) -> Any:
-        if not self.location.is_sqlite:
-            connection = connect_postgres(self.location)
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return connection
+    def close(self) -> None:
+        self._pool.close()
+
+    def _open(self, stack: ExitStack) -> Reader:
         path = self.location.path
-        assert path is not None
-        if not path.is_file() or path.stat().st_size == 0:
-            raise DatabaseMissing(f"{path}: no database yet; start a search with: paretovit run search.yaml")
-        connection = _open(f"{path.as_uri()}?mode=ro")
-        connection.execute("BEGIN")
-        return connection
+        reading = self._pool.read() if path is None else _reading_file(path)
+        try:
+            reader = stack.enter_context(reading)
+        except DatabaseMissing:
+            raise
+        except UserError as error:  # no driver, no server
+            raise DatabaseUnreadable(str(error)) from error
+        self._check_version(reader)
+        return reader
 
     def _check_version(self, reader: Reader) -> None:
-        exists = "SELECT 1 FROM sqlite_master WHERE name = :name"
+        there = "SELECT 1 FROM sqlite_master WHERE name = :name"
         if not self.location.is_sqlite:
-            exists = "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass(:name)"
-        there = reader.rows(exists, name=VERSION_TABLE)
-        rows = reader.rows(f"SELECT version_num FROM {VERSION_TABLE}") if there else []
-        version = rows[0]["version_num"] if rows else None
+            there = "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass(:name)"
+        found = reader.rows(there, name=VERSION_TABLE)
+        versions = reader.rows(f"SELECT version_num FROM {VERSION_TABLE}") if found else []
+        version = versions[0]["version_num"] if versions else None
         label = self.location.label
         if version is None:
             raise DatabaseUnreadable(f"{label}: holds no searches of paretovit; give --db the right database")
         if version not in REVISIONS:
             raise DatabaseUnreadable(
-                f"{label}: was written by a newer paretovit (version {version}, this one knows {HEAD})"
+                f"{label}: was written by a newer paretovit (version {version}, this one knows {HEAD}); "
+                "update with: pip install --upgrade paretovit"
             )
         if version != HEAD:
-            raise DatabaseUnreadable(f"{label}: is of version {version}; run: paretovit db upgrade")
+            raise DatabaseUnreadable(
+                f"{label}: is of an older version ({version}); bring it forward with: paretovit db upgrade"
+            )
 
     def _errors(self) -> tuple[type[Exception], ...]:
+        """What the driver raises."""
         if self.location.is_sqlite:
             return (sqlite3.Error, OSError)
         try:
@@ -86,12 +92,43 @@ class ReadOnlyStore:
             return (OSError,)
         return (psycopg.Error, OSError)
 
-    def _remedy(self, error: Exception) -> str:
-        reason = " ".join(str(error).split())
-        return f"{self.location.label}: {reason}; it cannot be read now"
+
+def _reading_file(path: Path) -> AbstractContextManager[Reader]:
+    if path.is_dir():
+        raise DatabaseUnreadable(f"{path}: is a folder; give --db the path of a database file")
+    if not path.exists() or path.stat().st_size == 0:
+        raise DatabaseMissing(f"{path}: no such database yet; start a search with: paretovit run search.yaml")
+    return _transaction(path)
 
 
-def _open(uri: str) -> sqlite3.Connection:
-    return sqlite3.connect(
+@contextmanager
+def _transaction(path: Path) -> Iterator[Reader]:
+    with closing(_connect(path)) as connection:
+        yield Reader(connection, is_sqlite=True)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection in a transaction.
+
+    In a folder where we may not write, SQLite cannot make the files that go with a write-ahead log. Where there is no
+    log, nobody has the database open, and it can be read as it lies there.
+    """
+    try:
+        return _begin(f"{path.as_uri()}?mode=ro")
+    except sqlite3.OperationalError:
+        if path.with_name(path.name + "-wal").exists():
+            raise
+        return _begin(f"{path.as_uri()}?mode=ro&immutable=1")
+
+
+def _begin(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
         uri, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
     )
+    try:
+        connection.execute("BEGIN")
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1")  # takes the state that the transaction sees
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,254 @@
+"""What the REST API answers, field by field, for its OpenAPI document.
+
+The answers are made by the functions that make the JSON of the command line, and are sent as they are; the tests hold
+them against these models. Times are ISO 8601 in UTC; intervals are 95%, [low, high].
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Interval = tuple[float, float]
+Time = Annotated[str, Field(description="ISO 8601, UTC")]
+Quantities = Annotated[
+    dict[str, float],
+    Field(
+        description="By quantity. accuracy is a fraction of 1 on the validation images; latency_ms, latency_ms_p95: "
+        "milliseconds a call; throughput: images a second; peak_memory_mb, model_mb: MB of 10^6 bytes; params: "
+        "weights; flops: floating point operations a forward pass, a multiplication with its addition counted as 2."
+    ),
+]
+Intervals = Annotated[dict[str, Interval], Field(description="By quantity: 95%, [low, high], in its unit")]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Spec(Strict):
+    """An architecture: `timm.create_model(model, **args)` builds it."""
+
+    model: str = Field(description="timm entry point")
+    args: dict[str, Any]
+    image_size: int = Field(description="Side of the input, pixels")
+
+
+class Summary(Strict):
+    name: str
+    state: str = Field(
+        description="queued, running, draining, paused, finished, stopped, failed or interrupted"
+    )
+    started: Time | None
+    deadline: Time | None
+    ended: Time | None
+    reason: str | None
+
+
+class Best(Strict):
+    """Among the finished candidates, by the first objective."""
+
+    candidate: int
+    values: Quantities
+    intervals: Intervals
+
+
+class Status(Strict):
+    """How a search stands."""
+
+    search: Summary
+    candidates: dict[str, int] = Field(description="State -> number of candidates")
+    baselines: dict[str, int] = Field(description="State -> number of baselines")
+    jobs: dict[str, int] = Field(description="State -> number of jobs")
+    epochs: int = Field(description="Epochs trained, all candidates and baselines together")
+    best: Best | None
+
+
+class Point(Strict):
+    """A candidate or baseline, and where it stands to the front."""
+
+    candidate: int = Field(description="Its number; baselines have negative ones")
+    name: str | None = Field(None, description="Of a baseline")
+    family: str
+    spec: Spec
+    digest: str = Field(description="Of the spec")
+    values: Quantities
+    intervals: Intervals
+    state: str
+    standing: str = Field(
+        description="front, dominated, outside, incomparable, unfinished, stopped, rejected, failed or baseline"
+    )
+    rung: int | None = Field(description="Index of the highest rung completed")
+    epoch: int = Field(description="Epochs trained")
+    reason: str | None
+
+
+class Device(Strict):
+    id: str | None
+    name: str | None
+    threads: int | None
+
+
+class Conditions(Strict):
+    """Under which all measured values of a front were taken."""
+
+    device_id: str
+    device_name: str
+    threads: int
+    runtime: str
+    precision: str
+    batch_size: int = Field(description="Images a call")
+    protocol: str
+
+
+class Front(Strict):
+    """The candidates that no other one beats in every objective, the cheapest first."""
+
+    search: str
+    state: str
+    device: Device
+    conditions: Conditions | None
+    objectives: list[str]
+    constraints: dict[str, float] = Field(description="Quantity -> limit, in its unit")
+    measured_how: dict[str, str] = Field(description="Quantity -> a sentence")
+    baselines: list[Point]
+    front: list[Point]
+    candidates: list[Point] | None = Field(None, description="All candidates by number; with all=true only")
+
+
+class Page(Strict):
+    """Some of the candidates of a search, by number."""
+
+    total: int = Field(description="Candidates in the search")
+    offset: int
+    limit: int
+    candidates: list[Point]
+
+
+class Epoch(Strict):
+    """One epoch of training, scored on the validation images."""
+
+    epoch: int = Field(description="From 1")
+    train_loss: float
+    val_loss: float
+    accuracy: float = Field(description="Fraction of 1")
+    interval: Interval = Field(description="Of the accuracy, 95% Wilson")
+    learning_rate: float
+    seconds: float
+    pause_seconds: float = Field(description="Of them, spent waiting while a measurement had the device")
+
+
+class Measurement(Strict):
+    """Cost under the conditions that it names."""
+
+    protocol: str
+    device_id: str
+    device_name: str
+    threads: int
+    runtime: str
+    precision: str
+    batch_size: int = Field(description="Images a call, for the latency")
+    latency_ms: float = Field(description="Median of single calls, milliseconds")
+    latency_ms_low: float
+    latency_ms_high: float
+    latency_ms_p95: float
+    latency_ms_p99: float | None = Field(description="null under 500 calls")
+    latency_ms_spread: float = Field(description="Interquartile range divided by the median")
+    latency_relative_error: float = Field(description="Standard error of the median divided by it")
+    num_samples: int = Field(description="Calls timed")
+    stopped_by: str
+    throughput: float = Field(description="Images a second")
+    throughput_batch_size: int
+    peak_memory_mb: float = Field(description="MB of 10^6 bytes")
+    model_mb: float = Field(description="Weights, MB of 10^6 bytes")
+    build_seconds: float
+    first_call_ms: float
+    seconds: float
+    flags: list[str] = Field(description="Empty when nothing disturbed the figures")
+    time: Time
+    cached: bool = Field(description="Taken over from an earlier measurement, at `time`")
+
+
+class Evaluation(Strict):
+    """Weights scored on one split."""
+
+    split: str
+    epoch: int
+    num_images: int
+    accuracy: float = Field(description="Fraction of 1")
+    accuracy_low: float
+    accuracy_high: float
+    loss: float
+    class_names: list[str]
+    recall: list[float | None] = Field(
+        description="By class, in the order of class_names; null without images"
+    )
+    time: Time
+
+
+class Attempt(Strict):
+    """One try at a job of a candidate."""
+
+    job: int
+    kind: str
+    attempt: int
+    state: str = Field(description="running, done, failed, lost or fenced")
+    reason: str | None
+    detail: str | None = Field(description="The traceback, where there is one")
+    host: str | None
+    pid: int | None
+    started: Time
+    ended: Time | None
+    seconds: float | None = Field(description="Busy time that the worker reported")
+
+
+class Artifact(Strict):
+    kind: str
+    path: str
+    epoch: int | None
+    num_bytes: int
+
+
+class Candidate(Point):
+    """Everything that is known of one candidate or baseline."""
+
+    search: str
+    created: Time
+    ended: Time | None
+    point: dict[str, Any] = Field(description="The choice made in every dimension of its family")
+    analysis: dict[str, Any] = Field(description="Computed from the architecture: params, flops, tokens, ...")
+    epochs_in_full: int
+    by_rung: dict[str, dict[str, float]] = Field(description="Epochs at a rung -> quantity -> value")
+    measured_how: dict[str, str]
+    epochs: list[Epoch]
+    evaluations: list[Evaluation]
+    measurements: list[Measurement]
+    attempts: list[Attempt]
+    artifacts: list[Artifact]
+
+
+class Event(Strict):
+    id: int
+    time: Time
+    kind: str
+    candidate: int | None = Field(description="The number of the one that it is about")
+    text: str
+
+
+class Events(Strict):
+    """Some of the events of a search, in order."""
+
+    events: list[Event]
+    next: int | None = Field(description="`after` for the next page; null at the end")
+
+
+class Revision(Strict):
+    """Data of a `changed` event."""
+
+    revision: str = Field(description="What there is now; also the event's id, for `since` and Last-Event-ID")
+    searches: list[str] = Field(description="Names of the searches that have changed")
+
+
+class Error(Strict):
+    detail: str = Field(description="What was wrong, in a line or two")
