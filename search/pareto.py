@@ -66,26 +66,47 @@ def hypervolume(values: Rows, maximise: Sequence[bool], reference: Sequence[floa
 
 
 def knee(values: Rows, maximise: Sequence[bool]) -> int | None:
-    """Index of the row where the front bends most; None without rows.
+    """Index of the row where the front bends most, the first of `by_bend`; None without rows."""
+    return next(iter(by_bend(values, maximise)), None)
 
-    Of the front, each objective scaled to 0 (best) .. 1 (worst), the row farthest towards the ideal from
-    the plane through the unit points, which for two objectives is the line through the front's ends: Das,
-    "On characterizing the 'knee' of the Pareto curve based on normal-boundary intersection" (1999). The
-    first one of equals; one end of a front that bends nowhere towards the ideal.
+
+def by_bend(values: Rows, maximise: Sequence[bool]) -> list[int]:
+    """Indices of the front's rows, the one first where the front bends most.
+
+    Each objective scaled to 0 (best) .. 1 (worst) on the front, rows are ordered by how far they lie towards the
+    ideal from the plane through the unit points, which for two objectives is the line through the front's ends: Das,
+    "On characterizing the 'knee' of the Pareto curve based on normal-boundary intersection" (1999). Equals stay in
+    their order; a front that bends nowhere towards the ideal begins with one of its ends.
     """
     costs = _costs(values, maximise)
     front = sorted(_first_layer(costs, range(len(costs))))
-    if not front:
-        return None
-    columns = list(zip(*(costs[index] for index in front), strict=True))
-    scales = [(min(column), max(column) - min(column)) for column in columns]
+    scaled = dict(zip(front, _scaled([costs[index] for index in front]), strict=True))
+    return sorted(front, key=lambda index: sum(scaled[index]))
 
-    def farness(index: int) -> float:
-        return sum(
-            (x - low) / width for x, (low, width) in zip(costs[index], scales, strict=True) if width > 0
-        )
 
-    return min(front, key=farness)
+def by_weight(values: Rows, maximise: Sequence[bool], weights: Sequence[float]) -> list[int]:
+    """Indices of the front's rows by their weighted Chebyshev distance from the ideal, the nearest first.
+
+    Each objective scaled to 0 (best) .. 1 (worst) on the front, the distance is the largest of weight x objective;
+    of equals the one with the smaller weighted sum comes first, which is what the augmented distance of Steuer and
+    Choo (1983) is for. Unlike a weighted sum it reaches every point of a front, convex or not.
+    """
+    costs = _costs(values, maximise)
+    front = sorted(_first_layer(costs, range(len(costs))))
+    scaled = dict(zip(front, _scaled([costs[index] for index in front]), strict=True))
+
+    def distance(index: int) -> tuple[float, float]:
+        parts = [weight * x for weight, x in zip(weights, scaled[index], strict=True)]
+        return max(parts), sum(parts)
+
+    return sorted(front, key=distance)
+
+
+def _scaled(costs: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """Each column to 0 (lowest) .. 1 (highest); a column of equals to 0."""
+    columns = list(zip(*costs, strict=True))
+    scales = [(min(column), (max(column) - min(column)) or 1.0) for column in columns]
+    return [tuple((x - low) / width for x, (low, width) in zip(row, scales, strict=True)) for row in costs]
 
 
 def _first_layer(costs: list[tuple[float, ...]], among: Sequence[int]) -> list[int]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from search.cli.options import Database, Json
-
-if TYPE_CHECKING:
-    from search.store.reader import Reader
+from search.cli.reading import print_json, reading
 
 Name = Annotated[str | None, typer.Argument(metavar="NAME", help="A search; without it, all searches.")]
 OneName = Annotated[str, typer.Argument(metavar="NAME", help="The search.")]
@@ -22,11 +20,11 @@ def status(name: Name = None, as_json: Json = False, db: Database = None) -> Non
     from search.store.read.searches import search_by_name, searches
     from search.store.read.status import status_of
 
-    with _reading(db) as reader:
+    with reading(db) as reader:
         rows = [search_by_name(reader, name)] if name is not None else searches(reader)
         found = [status_of(reader, row) for row in rows]
     if as_json:
-        _print_json(found if name is None else found[0])
+        print_json(found if name is None else found[0])
         return
     typer.echo("\n\n".join(look_text.status(one) for one in found) or look_text.NO_SEARCH)
 
@@ -46,12 +44,12 @@ def front(
 
     if as_json and as_csv:
         raise UsageError("--json and --csv: give one of them")
-    with _reading(db) as reader:
+    with reading(db) as reader:
         rows = [search_by_name(reader, name)] if name is not None else searches(reader)
         views = [front_view(reader, row) for row in rows]
     if as_json:
         found = [view.to_dict(all=everything) for view in views]
-        _print_json(found if name is None else found[0])
+        print_json(found if name is None else found[0])
     elif as_csv:
         typer.echo(look_text.csv(views, everything), nl=False)
     else:
@@ -69,10 +67,10 @@ def show(
     from search.cli import look_text
     from search.store.read.searches import search_by_name
 
-    with _reading(db) as reader:
+    with reading(db) as reader:
         found = candidate_dict(reader, search_by_name(reader, name), candidate)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         typer.echo(look_text.candidate(found))
 
@@ -89,36 +87,7 @@ def report(
     from dashboards.report import write_report
     from search.store.read.searches import search_by_name
 
-    with _reading(db) as reader:
+    with reading(db) as reader:
         row = search_by_name(reader, name)
         target = to if to is not None else Path(row.artifacts) / "report.html"
         typer.echo(str(write_report(reader, name, target)))
-
-
-def _reading(db: str | None) -> _Reading:
-    return _Reading(db)
-
-
-class _Reading:
-    """`with _Reading(db) as reader`: an existing database, closed again at the end."""
-
-    def __init__(self, db: str | None) -> None:
-        from search.store.session import open_store
-
-        self._store = open_store(db, create=False)
-
-    def __enter__(self) -> Reader:
-        self._transaction = self._store.read()
-        return self._transaction.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        try:
-            self._transaction.__exit__(*error)
-        finally:
-            self._store.close()
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    typer.echo(json.dumps(value, indent=2, allow_nan=False))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NO_SEARCH = "The database holds no search yet; start one: paretovit run search.yaml"
 WIDTH = 100
+_GOING_ON = ("running", "draining", "paused", "interrupted")
 
 
 def status(found: Mapping[str, Any]) -> str:
@@ -43,8 +44,7 @@ def status(found: Mapping[str, Any]) -> str:
 
 def front(view: FrontView, everything: bool) -> str:
     """The front as a table, the baselines below it, then how each quantity was measured."""
-    names = [quantity.name for quantity in view.objectives]
-    names += [limit.name for limit in view.limits if limit.name not in names]
+    names = _shown_quantities(view)
     search = view.search
     epochs = search.config["training"]["epochs"]
     title = (
@@ -53,14 +53,36 @@ def front(view: FrontView, everything: bool) -> str:
     points = [*view.front, *view.baselines]
     if everything:
         points += [point for point in view.candidates if point not in view.front]
-    header = ["", "", "family", *names, "epochs", "architecture"]
     rows = [_front_row(point, names, epochs) for point in points]
     lines = [printable(title), ""]
     if not view.front:
         lines = [*lines, "No candidate has been trained in full within the limits yet.", ""]
-    lines += _table(header, rows)
+    lines += _table(_front_header(names), rows)
     lines += ["", *_limits(view), *_how(view.measured_how, names)]
     return "\n".join(lines)
+
+
+def pick(view: FrontView, points: Sequence[FrontPoint], reason: str, bounded: Sequence[str]) -> str:
+    """The first of `points` as the one to take, the others as what comes next. bounded: quantities to show too."""
+    name, number = view.search.name, points[0].row.number
+    title = f"{name}: take #{number}"
+    if view.search.state in _GOING_ON:
+        title += f" (the search is {view.search.state}: better ones may come)"
+    names = _shown_quantities(view)
+    names += [name for name in dict.fromkeys(bounded) if name not in names]
+    rows = [
+        [
+            "take" if point is points[0] else "next",
+            *_front_row(point, names, view.search.config["training"]["epochs"]),
+        ]
+        for point in points
+    ]
+    lines = [
+        printable(title),
+        *textwrap.wrap(printable(f"{reason}."), WIDTH, initial_indent="  ", subsequent_indent="  "),
+    ]
+    lines += ["", *_table(["", *_front_header(names)], rows), "", *_how(view.measured_how, names), ""]
+    return "\n".join([*lines, printable(f"Take it home: paretovit export {name} {number} --to FOLDER")])
 
 
 def csv(views: Sequence[FrontView], everything: bool) -> str:
@@ -115,6 +137,15 @@ def candidate(found: Mapping[str, Any]) -> str:
     lines += _section("Files", [f"{one['kind']} {one['path']}" for one in found["artifacts"]])
     text = "\n".join(printable(line) for line in lines)
     return "\n".join([text, "", *_how(found["measured_how"], list(found["measured_how"]))])
+
+
+def _shown_quantities(view: FrontView) -> list[str]:
+    names = [quantity.name for quantity in view.objectives]
+    return names + [limit.name for limit in view.limits if limit.name not in names]
+
+
+def _front_header(names: Sequence[str]) -> list[str]:
+    return ["", "", "family", *names, "epochs", "architecture"]
 
 
 def _front_row(point: FrontPoint, names: Sequence[str], epochs: int) -> list[str]:

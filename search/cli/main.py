@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli import config_commands, dashboard, db, doctor, look, measure, run, space
+from search.cli import config_commands, dashboard, db, doctor, look, measure, pick, run, space
 from search.cli.packages import check_packages
 from search.errors import UserError
 
@@ -57,6 +57,7 @@ app.command("resume")(run.resume)
 app.command("status")(look.status)
 app.command("front")(look.front)
 app.command("show")(look.show)
+app.command("pick")(pick.pick)
 app.command("report")(look.report)
 app.command("dashboard")(dashboard.dashboard)
 app.command("space")(space.space)

@@ -21,6 +21,7 @@ OPTIONS = {
     "resume": ["--db", "--set"],
     "status": ["--db", "--json"],
     "front": ["--all", "--csv", "--db", "--json"],
+    "pick": ["--at-least", "--db", "--json", "--knee", "--under", "--weights"],
     "show": ["--db", "--json"],
     "report": ["--db", "--to"],
     "dashboard": ["--db", "--port"],

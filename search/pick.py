@@ -1,0 +1,224 @@
+"""Which one model to take off a front, why, and what comes next. Pure.
+
+Who qualifies has finished within the search's limits and keeps the bounds asked for; of those, the ones that no
+other beats are compared. Costs are compared on a logarithmic scale: from 1 to 2 ms is as far as from 10 to 20.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from search import pareto
+from search.objectives import QUANTITIES, Limit, Quantity
+
+NUM_NEXT = 3
+
+
+@dataclass(frozen=True)
+class Option:
+    """A model to choose. label: how it is called. values, intervals (95%): by quantity."""
+
+    label: str
+    values: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked for. bounds: beyond the search's limits. rule: `knee`, weights by objective, or None for what
+    the bounds leave open: the best in the one objective without a bound, else the knee."""
+
+    bounds: tuple[Limit, ...] = ()
+    rule: Literal["knee"] | Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Picked:
+    """chosen, following: positions among the options, the best of the rest first, at most NUM_NEXT of them.
+    reason: one sentence."""
+
+    chosen: int
+    following: tuple[int, ...]
+    reason: str
+
+
+class NothingFits(ValueError):
+    """No option keeps the bounds. The message names the bound and the closest option."""
+
+
+def pick(
+    options: Sequence[Option], objectives: Sequence[Quantity], wish: Wish, baselines: Sequence[Option] = ()
+) -> Picked:
+    """Chooses among finished candidates that keep the search's limits and have all objectives.
+
+    baselines: named in the reason where one keeps the bounds and beats what is chosen. Raises NothingFits.
+    """
+    fitting = [i for i, option in enumerate(options) if _misses(option, wish.bounds) <= 0]
+    if not fitting:
+        raise NothingFits(_nothing(options, wish.bounds))
+    fitting.sort(key=lambda i: _cheapness(options[i], objectives))
+    order, why = _order([options[i] for i in fitting], objectives, wish)
+    ranked = [fitting[position] for position in order]
+    chosen, rest = ranked[0], ranked[1:]
+    remarks = [
+        why,
+        _overlap(options[chosen], options[rest[0]], objectives) if rest else "",
+        _off_the_front(options[chosen], options, objectives),
+        *(
+            _beaten(options[chosen], baseline, objectives)
+            for baseline in baselines
+            if _misses(baseline, wish.bounds) <= 0
+        ),
+    ]
+    return Picked(chosen, tuple(rest[:NUM_NEXT]), "; ".join(remark for remark in remarks if remark))
+
+
+def describe(bound: Limit) -> str:
+    """`latency_ms at most 2`."""
+    return f"{bound.name} {'at most' if bound.upper else 'at least'} {bound.value:.4g}"
+
+
+def _cheapness(option: Option, objectives: Sequence[Quantity]) -> float:
+    """The order of what is otherwise equal: cheapest first, best first where no cost is traded."""
+    by = next((quantity for quantity in objectives if quantity.kind == "cost"), objectives[0])
+    return -option.values[by.name] if by.maximise else option.values[by.name]
+
+
+def _order(options: Sequence[Option], objectives: Sequence[Quantity], wish: Wish) -> tuple[list[int], str]:
+    """Positions of the front of `options`, the best first, and why it is that."""
+    maximise = [quantity.maximise for quantity in objectives]
+    values = _comparable(options, objectives)
+    bounded = {bound.name for bound in wish.bounds}
+    open_ones = [quantity for quantity in objectives if quantity.name not in bounded]
+    front = [i for i, best in enumerate(pareto.non_dominated(values, maximise)) if best]
+    among = _among(len(front), wish.bounds)
+    if isinstance(wish.rule, Mapping):
+        weights = [wish.rule.get(quantity.name, 0.0) for quantity in objectives]
+        return pareto.by_weight(values, maximise, weights), _by_weight(wish.rule, among)
+    if len(front) == 1:
+        return front, f"{among}, so there is no choice"
+    if wish.rule is None and (len(objectives) == 1 or (wish.bounds and len(open_ones) == 1)):
+        by = objectives[0] if len(objectives) == 1 else open_ones[0]
+        sign = -1 if by.maximise else 1
+        order = sorted(front, key=lambda i: (sign * options[i].values[by.name], values[i]))
+        return order, f"{'highest' if by.maximise else 'lowest'} {by.name} of {among}"
+    order = pareto.by_bend(values, maximise)
+    return order, _by_bend(order[0], values, front, among)
+
+
+def _by_weight(weights: Mapping[str, float], among: str) -> str:
+    parts = ", ".join(f"{name} x {weight:g}" for name, weight in weights.items())
+    return (
+        f"nearest to the ideal of {among}, by the largest of {parts} (each from 0, the best there, to 1, the worst; "
+        "costs on a logarithmic scale)"
+    )
+
+
+def _by_bend(chosen: int, values: Sequence[Sequence[float]], front: Sequence[int], among: str) -> str:
+    columns = list(zip(*(values[i] for i in front), strict=True))
+    if len(columns) == 2 and all(x in (min(c), max(c)) for x, c in zip(values[chosen], columns, strict=True)):
+        return f"an end of {among}, because they bend nowhere towards the ideal"
+    plane = "line through the ends" if len(columns) == 2 else "plane through the ends"
+    return f"knee of {among}: farthest from the {plane} towards the ideal (costs on a logarithmic scale)"
+
+
+def _among(count: int, bounds: Sequence[Limit]) -> str:
+    kept = f" with {' and '.join(map(describe, bounds))}" if bounds else ""
+    if count == 1:
+        return f"the only candidate{kept} that no other beats"
+    return f"the {count} candidates{kept} that no other beats"
+
+
+def _comparable(options: Sequence[Option], objectives: Sequence[Quantity]) -> list[list[float]]:
+    """One row an option; costs as logarithms where they are all positive, which orders them the same."""
+    columns = []
+    for quantity in objectives:
+        column = [option.values[quantity.name] for option in options]
+        is_scale = quantity.kind == "cost" and all(value > 0 for value in column)
+        columns.append([math.log(value) for value in column] if is_scale else column)
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _overlap(chosen: Option, other: Option, objectives: Sequence[Quantity]) -> str:
+    names = [
+        quantity.name
+        for quantity in objectives
+        if quantity.name in chosen.intervals
+        and quantity.name in other.intervals
+        and _overlapping(chosen.intervals[quantity.name], other.intervals[quantity.name])
+    ]
+    if not names:
+        return ""
+    return (
+        f"its 95% interval of {' and of '.join(names)} overlaps that of {other.label}, the next one, so the two are "
+        f"not told apart by {'it' if len(names) == 1 else 'them'}"
+    )
+
+
+def _overlapping(a: tuple[float, float], b: tuple[float, float]) -> bool:
+    return a[0] <= b[1] and b[0] <= a[1]
+
+
+def _off_the_front(chosen: Option, options: Sequence[Option], objectives: Sequence[Quantity]) -> str:
+    better = [option.label for option in options if _beats(option, chosen, objectives)]
+    return f"{better[0]} beats it in the objectives, but breaks the bounds" if better else ""
+
+
+def _beaten(chosen: Option, baseline: Option, objectives: Sequence[Quantity]) -> str:
+    if not _beats(baseline, chosen, objectives):
+        return ""
+    return f"the baseline {baseline.label} is at least as good in every objective, and better in one"
+
+
+def _beats(a: Option, b: Option, objectives: Sequence[Quantity]) -> bool:
+    """Whether `a` is nowhere worse and somewhere better; never when it lacks an objective."""
+    if any(quantity.name not in a.values for quantity in objectives):
+        return False
+    pairs = [
+        (a.values[q.name], b.values[q.name]) if q.maximise else (b.values[q.name], a.values[q.name])
+        for q in objectives
+    ]
+    return all(x >= y for x, y in pairs) and any(x > y for x, y in pairs)
+
+
+def _misses(option: Option, bounds: Sequence[Limit]) -> float:
+    """By what share of a bound the option breaks the worst one; 0 or less when it keeps all, inf without a value."""
+    shares = [_violation(option, bound) for bound in bounds]
+    return max(shares, default=0.0)
+
+
+def _violation(option: Option, bound: Limit) -> float:
+    value = option.values.get(bound.name)
+    return math.inf if value is None else bound.violation(value)
+
+
+def _nothing(options: Sequence[Option], bounds: Sequence[Limit]) -> str:
+    if not options:
+        return "no candidate has finished within the limits of the search yet"
+    unmet = [bound for bound in bounds if all(_violation(option, bound) > 0 for option in options)]
+    blamed = " or ".join(map(describe, unmet)) if unmet else "all of " + ", ".join(map(describe, bounds))
+    closest = min(options, key=lambda option: _misses(option, bounds))
+    figures = ", ".join(
+        f"{bound.name} {closest.values[bound.name]:.4g}"
+        if bound.name in closest.values
+        else f"{bound.name} unknown"
+        for bound in bounds
+    )
+    return f"no finished candidate has {blamed}; the closest is {closest.label} with {figures}"
+
+
+def known_weights(weights: Mapping[str, float], objectives: Sequence[Quantity]) -> Mapping[str, float]:
+    """`weights` themselves. Raises ValueError unless they are of objectives, not negative, and one is positive."""
+    names = [quantity.name for quantity in objectives]
+    for name, weight in weights.items():
+        if name not in names:
+            what = "no objective of this search" if name in QUANTITIES else "an unknown quantity"
+            raise ValueError(f"{name[:60]!r} is {what}; its objectives: {', '.join(names)}")
+        if not (math.isfinite(weight) and weight >= 0):
+            raise ValueError(f"{name}: {weight:g} is no weight; give 0 or more")
+    if not any(weights.values()):
+        raise ValueError("no weight is above 0")
+    return weights
