@@ -1,12 +1,15 @@
 """Checkpoints: safetensors files, written atomically, checked against their SHA-256 when they are read.
 
 Nothing is unpickled. A file holds the network (`model/...`), the averaged weights (`ema/...`), the optimizer's
-moments (`optimizer/<parameter>/...`), and as metadata what they belong to and the position in the schedule.
+moments (`optimizer/<parameter>/...`), and as metadata what they belong to, the position in the schedule, and the
+pretrained weights that training began from (`weights`, JSON).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +23,7 @@ from torch import Tensor, nn
 from workers.errors import CheckpointError
 from workers.job import CheckpointRef, Job
 from workers.recipe import Training
+from workers.settings import FINE_TUNING
 
 FOLDER = "checkpoints"
 PARTIAL = ".partial"
@@ -39,6 +43,8 @@ def save(
     partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     try:
         metadata = dict(facts or {}) | _identity(job, data_digest) | {"updates": str(training.updates)}
+        if training.loaded is not None:
+            metadata["weights"] = json.dumps(training.loaded)
         save_file(_tensors(training), partial, metadata)
         with partial.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -52,7 +58,8 @@ def save(
 
 
 def load(job: Job, training: Training, data_digest: str) -> None:
-    """Puts job.checkpoint into a freshly composed `training`: weights, average, moments and schedule position.
+    """Puts job.checkpoint into a freshly composed `training`: weights, average, moments, schedule position, and what
+    pretrained weights it began from.
 
     Raises CheckpointError where the file is missing or changed, or is of another architecture, recipe or data.
     """
@@ -69,6 +76,7 @@ def load(job: Job, training: Training, data_digest: str) -> None:
     if training.ema is not None:
         _fill(ref, training.ema.module, tensors, "ema/")
     _fill_optimizer(training.optimizer, tensors)
+    training.loaded = json.loads(metadata["weights"]) if "weights" in metadata else None
     training.seek(int(metadata["updates"]))
 
 
@@ -84,13 +92,21 @@ def load_scored(artifacts: str, ref: CheckpointRef, model: nn.Module) -> dict[st
 
 
 def _identity(job: Job, data_digest: str) -> dict[str, str]:
-    recipe = repr(job.settings.recipe)
+    """spec: with the name of its pretrained weights. recipe: the settings that this training uses."""
     return {
         "candidate": str(job.candidate),
         "spec": job.spec.digest,
-        "recipe": hashlib.sha256(recipe.encode()).hexdigest()[:16],
+        "recipe": hashlib.sha256(_recipe(job).encode()).hexdigest()[:16],
         "data": data_digest,
     }
+
+
+def _recipe(job: Job) -> str:
+    """Settings of fine-tuning concern no other training, and so leave its older checkpoints valid."""
+    unused = {"weights_dir"} if job.spec.weights is not None else {"weights_dir", *FINE_TUNING}
+    values = dataclasses.asdict(job.settings.recipe)
+    used = ", ".join(f"{name}={value!r}" for name, value in values.items() if name not in unused)
+    return f"RecipeSettings({used})"
 
 
 def _tensors(training: Training) -> dict[str, Tensor]:

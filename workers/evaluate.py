@@ -58,7 +58,7 @@ def evaluate_checkpoint(
     """
     if job.checkpoint is None:
         raise CheckpointError("there is no checkpoint to evaluate")
-    data = resident(job.settings.data, device, between_steps)
+    data = resident(job.settings.data, device, between_steps).at(job.spec.image_size)
     model = spaces.models.build(job.spec).to(device)
     checkpoint.load_scored(job.artifacts, job.checkpoint, model)
     batch_size = job.settings.recipe.batch_size

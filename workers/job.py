@@ -186,6 +186,9 @@ class Outcome:
     reason: why, for failed and error; one line that a user can read. detail: the traceback, capped.
     epoch: epochs completed by the candidate, for train jobs. pid, host: where it ran. seconds: wall clock.
     data_digest: of the images and splits that the worker used; null where no data was read.
+    notes: `params` (of a measure job), `weights` (the pretrained ones that training began from), `stochastic_depth`
+    (why there is none), `device_lost` (the process should be replaced), `retry` (False: trying again does not mend the
+    error).
     """
 
     job: int

@@ -29,7 +29,7 @@ from workers import lock, memory_limit
 from workers.data import dataset
 from workers.data.listing import DataError
 from workers.device import Device
-from workers.errors import CandidateError, DeviceError, MachineError
+from workers.errors import CandidateError, DeviceError, MachineError, WeightsError
 from workers.evaluate import evaluate_checkpoint
 from workers.job import Decision, Emit, EpochReport, Job, Kind, Outcome, Status
 from workers.measure import inputs, protocol
@@ -47,12 +47,20 @@ _DEVICE_FAULTS = ("cuda error", "cudnn error", "cublas_status", "cusolver error"
 @dataclass(frozen=True)
 class Failure:
     """Why work gave no result. status: `failed` or `error`. reason: one line. detail: the end of the traceback.
-    device_lost: the process cannot use its accelerator any more and should be replaced."""
+    device_lost: the process cannot use its accelerator any more and should be replaced. retry: False where trying
+    again changes nothing."""
 
     status: Status
     reason: str
     detail: str
     device_lost: bool = False
+    retry: bool = True
+
+    @property
+    def notes(self) -> dict[str, bool]:
+        """For the Outcome."""
+        lost = {"device_lost": True} if self.device_lost else {}
+        return lost if self.retry else lost | {"retry": False}
 
 
 def perform(job: Job, emit: Emit) -> Outcome:
@@ -70,7 +78,7 @@ def perform(job: Job, emit: Emit) -> Outcome:
     if failure is not None:
         found = {"status": failure.status, "reason": failure.reason, "detail": failure.detail}
         found |= {"epochs": tuple(reporting.reports), "epoch": reporting.epoch(job)}
-        found |= {"notes": {"device_lost": True}} if failure.device_lost else {}
+        found["notes"] = failure.notes
     return Outcome(
         job=job.id,
         attempt=job.attempt,
@@ -210,6 +218,8 @@ def _failure(error: Exception) -> Failure:
         return Failure(Status.FAILED, _line(str(error)), detail)
     if memory_limit.is_out_of_memory(error):
         return Failure(Status.FAILED, _line(_out_of_memory(error)), detail)
+    if isinstance(error, WeightsError):
+        return Failure(Status.ERROR, _line(str(error)), detail, retry=False)
     if isinstance(error, MachineError | DataError):
         return Failure(Status.ERROR, _line(str(error)), detail)
     named = _line(f"{type(error).__name__}: {error}")

@@ -1,9 +1,11 @@
-"""The recipe `plain`: a network, its optimizer, schedule and averaged weights, composed from timm's parts."""
+"""The recipes: a network, its optimizer, schedule and averaged weights, composed from timm's parts."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,13 +16,15 @@ from torch import nn
 
 import spaces.models
 from spaces.spec import ArchSpec
+from workers import finetuning, pretrained
+from workers.errors import CandidateError
 from workers.settings import RecipeSettings
 
 CLIP_NORM = 1.0
 """Largest gradient norm of a step, as for the small ViTs of "Better plain ViT baselines" (arXiv 2205.01580)."""
 
 RATE_BATCH = 256
-"""Batch size that `learning_rate` is meant for."""
+"""Batch size that `learning_rate` and `head_rate` are meant for."""
 
 POSITION_STD = 0.5
 """Deviation of fresh position embeddings; patch embeddings of normalised images start near 0.6."""
@@ -33,7 +37,8 @@ EDGE_RATE = 0.01
 class Training:
     """What changes while a candidate is trained. updates: optimizer steps done, the position in the schedule.
 
-    stochastic_depth: False where the network does not know drop paths.
+    stochastic_depth: False where the network does not know drop paths. loaded: the pretrained weights that it began
+    from, as `pretrained.Loaded` says it, where there are any.
     """
 
     model: nn.Module
@@ -41,6 +46,7 @@ class Training:
     optimizer: torch.optim.Optimizer
     schedule: CosineLRScheduler
     stochastic_depth: bool
+    loaded: dict[str, Any] | None = None
     updates: int = 0
 
     @property
@@ -50,7 +56,8 @@ class Training:
 
     @property
     def learning_rate(self) -> float:
-        return self.optimizer.param_groups[0]["lr"]
+        """The largest that any parameter has: the classifier's, in fine-tuning."""
+        return max(group["lr"] for group in self.optimizer.param_groups)
 
     def seek(self, updates: int) -> None:
         """Moves the schedule to the position after `updates` steps."""
@@ -66,36 +73,59 @@ class Training:
 
 
 def compose(
-    spec: ArchSpec, recipe: RecipeSettings, steps_per_epoch: int, seed: int, device: torch.device
+    spec: ArchSpec,
+    recipe: RecipeSettings,
+    steps_per_epoch: int,
+    seed: int,
+    device: torch.device,
+    weights: Path | None = None,
 ) -> Training:
-    """A network with fresh weights drawn from `seed`, at the start of the whole schedule of `recipe.epochs`.
+    """A network at the start of the whole schedule of `recipe.epochs`, its fresh weights drawn from `seed`.
 
+    weights: the file of spec.weights; None leaves everything fresh, for a checkpoint to fill.
     AdamW spares norms and biases from weight decay. The average's decay rises to `ema_decay` with the updates
-    (timm's warm-up), so that short rungs are scored on trained weights too.
+    (timm's warm-up), so that short rungs are scored on trained weights too. Raises CandidateError where the recipe and
+    the spec contradict, and what `pretrained.load` raises.
     """
+    fine_tunes = is_fine_tuned(spec, recipe)
     torch.manual_seed(seed)
     model, stochastic_depth = _build(spec, recipe.stochastic_depth)
-    _draw_weights(model)
+    if not fine_tunes:
+        _draw_weights(model)
+    loaded = pretrained.load(model, spec, weights).to_dict() if weights is not None else None
     model.to(device).train()
-    optimizer = create_optimizer_v2(
-        model,
-        opt="adamw",
-        lr=recipe.learning_rate * recipe.batch_size / RATE_BATCH,
-        weight_decay=recipe.weight_decay,
-        fused=True,
-    )
+    optimizer = _optimizer(model, recipe, fine_tunes)
     ema = ModelEmaV3(model, decay=recipe.ema_decay, use_warmup=True) if recipe.ema_decay else None
-    training = Training(
-        model, ema, optimizer, _schedule(optimizer, recipe, steps_per_epoch), stochastic_depth
-    )
+    schedule = _schedule(optimizer, recipe, steps_per_epoch)
+    training = Training(model, ema, optimizer, schedule, stochastic_depth, loaded)
     training.seek(0)
     return training
+
+
+def is_fine_tuned(spec: ArchSpec, recipe: RecipeSettings) -> bool:
+    """Whether the recipe begins from the spec's pretrained weights. Raises CandidateError where they contradict."""
+    try:
+        return recipe.fine_tunes(spec.weights)
+    except ValueError as error:
+        raise CandidateError(f"{spec.model}: {error}") from None
 
 
 def seed_of(*parts: int | str) -> int:
     """A seed for what `parts` name, such as (recipe.seed, candidate, epoch, "batches"); below 2**63."""
     text = "/".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def _optimizer(model: nn.Module, recipe: RecipeSettings, fine_tunes: bool) -> torch.optim.Optimizer:
+    rate = recipe.head_rate if fine_tunes else recipe.learning_rate
+    return create_optimizer_v2(
+        model,
+        opt="adamw",
+        lr=rate * recipe.batch_size / RATE_BATCH,
+        weight_decay=recipe.weight_decay,
+        param_group_fn=partial(finetuning.parameter_groups, recipe=recipe) if fine_tunes else None,
+        fused=True,
+    )
 
 
 def _schedule(

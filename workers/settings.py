@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 STRICT: dict[str, Any] = {"extra": "forbid"}
+FINE_TUNING = ("head_rate", "backbone_rate", "layer_decay")
+"""Settings of a recipe that only fine-tuning uses."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ class RecipeSettings:
     weights_dir: folder with files of pretrained weights, NAME.safetensors, looked into before Hugging Face's cache and
         hub; None for those alone.
     head_rate: when fine-tuning, peak rate of the classifier at a batch of 256, scaled linearly likewise.
-    backbone_rate: rate of the layer below the classifier as a share of the classifier's.
-    layer_decay: rate of every further layer as a share of the one above it; 1 for the same rate in all.
+    backbone_rate: rate of the layers below the classifier, as a share of its rate, before layer_decay; 0 freezes them.
+    layer_decay: rate of each layer as a share of the one above it; 1 for the same rate in all.
     """
 
     recipe: Literal["auto", "plain", "finetune"] = "auto"
@@ -111,6 +113,18 @@ class RecipeSettings:
         _within("backbone_rate", self.backbone_rate, 0, 1)
         _within("layer_decay", self.layer_decay, 0.01, 1)
         _within("seed", self.seed, 0, 2**31 - 1)
+
+    def fine_tunes(self, weights: str | None) -> bool:
+        """Whether what has these pretrained weights is fine-tuned. Raises ValueError where the recipe contradicts."""
+        if self.recipe == "finetune" and weights is None:
+            raise ValueError(
+                "recipe finetune begins from pretrained weights, and there are none; use auto or plain"
+            )
+        if self.recipe == "plain" and weights is not None:
+            raise ValueError(
+                f"recipe plain begins from fresh weights, not from {weights}; use auto or finetune"
+            )
+        return weights is not None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from workers.data.batches import Augment, DeviceData, resident, steps_per_epoch,
 from workers.errors import CandidateError
 from workers.evaluate import evaluate
 from workers.job import CheckpointRef, Decision, Emit, EpochReport, Evaluation, Job
-from workers.recipe import CLIP_NORM, Training, compose, seed_of
+from workers.recipe import CLIP_NORM, Training, compose, is_fine_tuned, seed_of
+from workers.weights import locate
 
 BetweenSteps = Callable[[], float]
 
@@ -25,7 +26,8 @@ BetweenSteps = Callable[[], float]
 @dataclass(frozen=True)
 class TrainResult:
     """epochs: of this job. epoch: completed by the candidate. stopped: told to stop before job.last_epoch.
-    evaluation: on the validation split, after the last epoch. notes: settings that this network cannot use."""
+    evaluation: on the validation split, after the last epoch. notes: settings that this network cannot use, and the
+    pretrained weights that it began from."""
 
     epochs: tuple[EpochReport, ...]
     epoch: int
@@ -42,11 +44,12 @@ def train(job: Job, device: torch.device, emit: Emit, between_steps: BetweenStep
     between_steps: called before every step, also of validation and of decoding; returns the seconds it waited.
     emit: an answer of STOP ends the job after the epoch reported, with a checkpoint.
     On a CPU with one thread, epochs 1..n in one job or in several end in the same bits.
-    Raises CandidateError (loss not finite, output of a wrong shape), CheckpointError, DataError, OSError.
+    Raises CandidateError (loss not finite, output of a wrong shape, weights that do not fit), CheckpointError,
+    DataError, MachineError (weights that are not to be had), OSError.
     """
-    data = resident(job.settings.data, device, between_steps)
+    data = resident(job.settings.data, device, between_steps).at(job.spec.image_size)
     _check_fit(job, data)
-    training = _begin(job, data, device)
+    training = _begin(job, data, device, between_steps)
     reports: list[EpochReport] = []
     while True:
         epoch = job.first_epoch + len(reports)
@@ -66,10 +69,15 @@ def train(job: Job, device: torch.device, emit: Emit, between_steps: BetweenStep
     )
 
 
-def _begin(job: Job, data: DeviceData, device: torch.device) -> Training:
-    recipe = job.settings.recipe
+def _begin(job: Job, data: DeviceData, device: torch.device, between_steps: BetweenSteps) -> Training:
+    """At the job's first epoch. Pretrained weights are needed for epoch 1 alone."""
+    spec, recipe = job.spec, job.settings.recipe
+    weights = None
+    if is_fine_tuned(spec, recipe) and spec.weights is not None and job.first_epoch == 1:
+        weights = locate(spec.weights, recipe.weights_dir, between_steps)
     steps = steps_per_epoch(len(data.splits["train"]), recipe.batch_size)
-    training = compose(job.spec, recipe, steps, seed_of(recipe.seed, job.candidate, "weights"), device)
+    seed = seed_of(recipe.seed, job.candidate, "weights")
+    training = compose(spec, recipe, steps, seed, device, weights)
     if job.first_epoch > 1:
         checkpoint.load(job, training, data.digest)
     return training
@@ -178,13 +186,12 @@ def _check_fit(job: Job, data: DeviceData) -> None:
     for name, value in (("in_chans", data.channels), ("num_classes", len(data.class_names))):
         if job.spec.args.get(name, value) != value:
             raise CandidateError(f"the images need {name}={value}, but the network has {job.spec.args[name]}")
-    if job.spec.image_size != data.image_size:
-        raise CandidateError(
-            f"images are {data.image_size} px, but the network is for {job.spec.image_size} px"
-        )
 
 
 def _notes(job: Job, training: Training) -> dict[str, Any]:
+    notes: dict[str, Any] = {}
     if job.settings.recipe.stochastic_depth and not training.stochastic_depth:
-        return {"stochastic_depth": f"{job.spec.model} has no drop paths; trained without"}
-    return {}
+        notes["stochastic_depth"] = f"{job.spec.model} has no drop paths; trained without"
+    if training.loaded is not None:
+        notes["weights"] = training.loaded
+    return notes

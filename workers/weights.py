@@ -14,7 +14,7 @@ from typing import Any
 import huggingface_hub
 from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, HTTPError  # pyright: ignore[reportPrivateImportUsage]
-from tqdm import tqdm
+from huggingface_hub.utils import tqdm
 
 from workers.errors import MachineError, WeightsError
 

@@ -1,11 +1,11 @@
-"""Images on the device once, as bytes; batches are gathered, augmented and normalised there."""
+"""Images on the device once, as bytes; batches are gathered, augmented, normalised and resized there."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,10 +14,11 @@ from torch import Tensor
 from workers.data import dataset
 from workers.data.dataset import Dataset
 from workers.data.listing import Beat
+from workers.data.resizing import resized
 from workers.settings import DataSettings
 
 Batch = tuple[Tensor, Tensor]
-"""images: float32 [b, channels, size, size], normalised. labels: int64 [b]."""
+"""images: float32 [b, channels, input_size, input_size], normalised. labels: int64 [b]."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,22 @@ class DeviceSplit:
 @dataclass(frozen=True)
 class DeviceData:
     """All splits of a data set on one device. mean, scale: [channels, 1, 1], of the train split's bytes:
-    a normalised image is (pixels - mean) * scale."""
+    a normalised image is (pixels - mean) * scale. image_size: side of the pixels. input_size: side of what batches
+    hold, for networks that take another; see `at`."""
 
     splits: dict[str, DeviceSplit]
     mean: Tensor
     scale: Tensor
     class_names: tuple[str, ...]
     image_size: int
+    input_size: int
     channels: int
     digest: str
     device: torch.device
+
+    def at(self, input_size: int) -> DeviceData:
+        """The same images, brought to another side as the last thing before a network sees them."""
+        return replace(self, input_size=input_size)
 
     @property
     def normalisation(self) -> dict[str, str]:
@@ -51,9 +58,10 @@ class DeviceData:
         return {name: json.dumps(getattr(self, name).flatten().tolist()) for name in ("mean", "scale")}
 
     def normalise(self, pixels: Tensor) -> Tensor:
-        """uint8 [b, size, size, channels] to float32 [b, channels, size, size] of mean 0 and deviation 1."""
+        """uint8 [b, size, size, channels] to float32 [b, channels, input_size, input_size] of mean 0 and
+        deviation 1."""
         images = pixels.permute(0, 3, 1, 2).to(torch.float32, memory_format=torch.contiguous_format)
-        return images.sub_(self.mean).mul_(self.scale)
+        return resized(images.sub_(self.mean).mul_(self.scale), self.input_size)
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,7 @@ def to_device(data: Dataset, device: torch.device) -> DeviceData:
         scale=torch.tensor(1 / deviation, dtype=torch.float32, device=device)[:, None, None],
         class_names=data.class_names,
         image_size=data.image_size,
+        input_size=data.image_size,
         channels=data.channels,
         digest=data.digest,
         device=device,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workers.data.dataset import index
+from workers.data.dataset import Index, index
 from workers.settings import DataSettings
 
 
@@ -22,7 +22,11 @@ class DataSummary:
 
 def summarise(settings: DataSettings) -> DataSummary:
     """Lists and splits the images without decoding them. Raises DataError naming the remedy."""
-    found = index(settings)
+    return summary_of(index(settings))
+
+
+def summary_of(found: Index) -> DataSummary:
+    """The same of images that are listed already."""
     return DataSummary(
         image_size=found.listing.image_size,
         channels=found.listing.channels,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from spaces.spec import ArchSpec
+from workers.data.resizing import resized
 
 MAX_IMAGES = 64
 
@@ -22,8 +22,7 @@ def prepare(spec: ArchSpec, images: np.ndarray | None, seed: int = 0) -> Tensor:
     if images is None or images.shape[3] != channels:
         return torch.randn(MAX_IMAGES, channels, side, side, generator=torch.Generator().manual_seed(seed))
     pixels = torch.from_numpy(images[:MAX_IMAGES]).permute(0, 3, 1, 2).float() / 255
-    if pixels.shape[2:] != (side, side):
-        pixels = functional.interpolate(pixels, size=(side, side), mode="bilinear", antialias=True)
+    pixels = resized(pixels, side)
     return ((pixels - pixels.mean()) / pixels.std().clamp_min(1e-3)).contiguous()
 
 

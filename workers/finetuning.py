@@ -1,0 +1,45 @@
+"""Learning rates of fine-tuning: the classifier learns fastest, and layers the less the further they are below it.
+
+Layer-wise decay is BEiT's (arXiv 2106.08254, appendix), here timm's `param_groups_layer_decay`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timm.optim import param_groups_layer_decay  # pyright: ignore[reportPrivateImportUsage]
+from torch import nn
+
+from workers.settings import RecipeSettings
+
+
+def parameter_groups(network: nn.Module, recipe: RecipeSettings) -> list[dict[str, Any]]:
+    """Groups for an optimizer whose rate is the classifier's: `lr_scale` is each group's share of it.
+
+    A layer n below the classifier has the share backbone_rate * layer_decay ** n, by the layers that timm counts in
+    such a network. Norms, biases and what the network names are spared from weight decay.
+    """
+    spared: Any = getattr(network, "no_weight_decay", None)
+    groups = param_groups_layer_decay(
+        network,
+        weight_decay=recipe.weight_decay,
+        no_weight_decay_list=spared() if spared else (),
+        layer_decay=recipe.layer_decay,
+    )
+    classifier = _classifier(network)
+    divided: list[dict[str, Any]] = []
+    for group in groups:
+        of_classifier = [parameter for parameter in group["params"] if id(parameter) in classifier]
+        others = [parameter for parameter in group["params"] if id(parameter) not in classifier]
+        if others:
+            divided.append(group | {"params": others, "lr_scale": group["lr_scale"] * recipe.backbone_rate})
+        if of_classifier:
+            divided.append(group | {"params": of_classifier, "lr_scale": 1.0})
+    return divided
+
+
+def _classifier(network: nn.Module) -> set[int]:
+    find: Any = getattr(network, "get_classifier", None)
+    found = find() if find else ()
+    modules = found if isinstance(found, tuple | list) else (found,)
+    return {id(parameter) for module in modules for parameter in module.parameters()}
