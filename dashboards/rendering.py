@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +21,11 @@ HERE = Path(__file__).parent
 def render(template: str, **values: Any) -> str:
     """A template of `templates/` as text. A value that it needs and that is not given raises UndefinedError."""
     return _environment().get_template(template).render(values)
+
+
+def part(name: str) -> Callable[..., str]:
+    """A macro of `templates/parts.html`."""
+    return getattr(_environment().globals["parts"], name)
 
 
 def static(name: str) -> str:

@@ -27,7 +27,7 @@ class SearchContext:
         """The data of the charts, for the script."""
         return chart_data(self.data.search.name, self.front, self.curves)
 
-    def values(self, href: Callable[[Point], str] = lambda point: "") -> dict[str, Any]:
+    def values(self, href: Callable[[Point], str] = table.no_page) -> dict[str, Any]:
         """Everything that the templates print. href: address of a point's own page, where there is one."""
         data = self.data
         return {

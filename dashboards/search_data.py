@@ -86,7 +86,7 @@ def _axes(view: FrontView) -> dict[str, Axis]:
     return {
         quantity.name: Axis(
             name=quantity.name,
-            label=label(quantity),
+            label=quantity_label(quantity),
             direction=quantity.direction,
             is_cost=quantity.kind == "cost",
             limit=limits.get(quantity.name),
@@ -95,7 +95,7 @@ def _axes(view: FrontView) -> dict[str, Axis]:
     }
 
 
-def label(quantity: Quantity) -> str:
+def quantity_label(quantity: Quantity) -> str:
     """`Latency, median (ms)`."""
     text = quantity.label[:1].upper() + quantity.label[1:]
     return f"{text} ({quantity.unit})" if quantity.unit else text

@@ -60,33 +60,34 @@ def objectives(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def figures(data: SearchData, now: float | None = None) -> list[Figure]:
-    """The header's figures. now: UTC seconds, of a page that is looked at while the search runs."""
+def figures(data: SearchData) -> list[Figure]:
+    """The header's figures of a report."""
     candidates = [point for point in data.points if point.group != palette.BASELINE]
     on_front = sum(point.group == palette.FRONT for point in candidates)
     finished = sum(point.state == CandidateState.FINISHED for point in candidates)
-    most = data.search.config["search"]["max_candidates"]
-    found = [
-        _state(data),
-        Figure(
-            "Candidates",
-            f"{len(candidates)} of {most}",
-            f"{finished} trained in full, {on_front} on the front",
-        ),
+    seconds = _seconds(data.search, data.written)
+    return [
+        Figure("State", str(data.search.state), f"for {words.duration(seconds)}" if seconds else ""),
+        Figure("Candidates", str(len(candidates)), f"{finished} trained in full, {on_front} on the front"),
+        *_best(data),
+        _device(data),
+        _images(data),
+        *_deadline(data),
     ]
-    best = max(
-        (p for p in candidates if p.group == palette.FRONT and "accuracy" in p.values),
-        key=lambda point: point.values["accuracy"],
-        default=None,
-    )
-    if best is not None:
-        accuracy = words.number("accuracy", best.values["accuracy"])
-        found.append(Figure("Best accuracy", accuracy, _with_interval(best)))
-    found += [_device(data), _images(data)]
-    if data.search.deadline is not None:
-        left = "" if now is None else remaining(data.search, now)
-        found.append(Figure("Deadline", words.moment(data.search.deadline), left, data.search.deadline))
-    return found
+
+
+def page_figures(data: SearchData) -> list[Figure]:
+    """The header's figures of a page, which shows state and counts by itself."""
+    search, seconds = data.search, _seconds(data.search, data.written)
+    took = f"{'took' if search.ended else 'for'} {words.duration(seconds)}" if seconds else ""
+    begun = search.started or search.created
+    return [
+        Figure("Started" if search.started else "Queued", words.moment(begun), took, begun),
+        *_best(data),
+        _device(data),
+        _images(data),
+        *_deadline(data),
+    ]
 
 
 def remaining(search: SearchRow, now: float) -> str:
@@ -139,10 +140,24 @@ def counts(data: SearchData) -> Counter[CandidateState]:
     return Counter(CandidateState(point.state) for point in data.points if point.group != palette.BASELINE)
 
 
-def _state(data: SearchData) -> Figure:
-    search = data.search
-    seconds = (search.ended or data.written) - search.started if search.started else None
-    return Figure("State", str(search.state), f"for {words.duration(seconds)}" if seconds else "")
+def _seconds(search: SearchRow, now: float) -> float | None:
+    """How long a search took, or has been going on."""
+    return None if search.started is None else (search.ended or now) - search.started
+
+
+def _best(data: SearchData) -> list[Figure]:
+    scored = [point for point in data.points if point.group == palette.FRONT and "accuracy" in point.values]
+    if not scored:
+        return []
+    best = max(scored, key=lambda point: point.values["accuracy"])
+    return [Figure("Best accuracy", words.number("accuracy", best.values["accuracy"]), _with_interval(best))]
+
+
+def _deadline(data: SearchData) -> list[Figure]:
+    deadline = data.search.deadline
+    if deadline is None:
+        return []
+    return [Figure("Deadline", words.moment(deadline), remaining(data.search, data.written), deadline)]
 
 
 def _with_interval(point: Point) -> str:

@@ -82,7 +82,12 @@ def columns(front: FrontInfo) -> list[Column]:
     ]
 
 
-def rows(front: FrontInfo, href: Callable[[Point], str] = lambda point: "") -> list[Row]:
+def no_page(_: Point) -> str:
+    """The address of a point in a file that has no other pages."""
+    return ""
+
+
+def rows(front: FrontInfo, href: Callable[[Point], str] = no_page) -> list[Row]:
     """The front first, by its first axis; then the other groups as in the legend."""
     ordered = sorted(
         front.points,

@@ -65,7 +65,7 @@ def moment(seconds: float | None) -> str:
 def architecture(family: str, point: Mapping[str, Any], model: str) -> str:
     """A point of a space in one line, `patch_size=2, depth=4`; a model that is no point is its timm name."""
     parts = [
-        f"{name.removeprefix(family + '.')}={_plain(value)}"
+        f"{name.removeprefix(family + '.')}={plain(value)}"
         for name, value in point.items()
         if name != "family"
     ]
@@ -78,7 +78,8 @@ def rebuild(model: str, args: Mapping[str, Any]) -> str:
     return f"timm.create_model({model!r}{arguments})"
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
+    """A value of a dimension: lists joined by dashes, yes and no."""
     if isinstance(value, list | tuple):
         return "-".join(str(part) for part in value)
     if isinstance(value, bool):

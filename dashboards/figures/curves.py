@@ -89,7 +89,7 @@ def draw(info: CurvesInfo, theme: Theme) -> dict[str, Any]:
         "xaxis": palette.axis(theme, "epoch")
         | {"range": [0.5, longest + 0.5], "showgrid": False, "dtick": max(1, longest // 10), "tick0": 0},
         "yaxis": palette.axis(theme, "validation accuracy") | {"hoverformat": ".3f"},
-        "shapes": [_rung(theme, rung) for rung in info.rungs],
+        "shapes": [rung_line(theme, rung) for rung in info.rungs],
     }
     return {
         "data": [_line(info, theme, place, curve) for place, curve in enumerate(info.drawn)],
@@ -134,7 +134,7 @@ def _size(at_rung: bool, baseline: bool) -> int:
     return (11 if at_rung else 4) + (3 if baseline else 0)
 
 
-def _rung(theme: Theme, rung: int) -> dict[str, Any]:
+def rung_line(theme: Theme, rung: int) -> dict[str, Any]:
     return {
         "type": "line",
         "xref": "x",

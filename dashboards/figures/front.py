@@ -12,7 +12,7 @@ from typing import Any
 
 from dashboards.figures import palette
 from dashboards.figures.palette import GROUPS, Group, Theme
-from dashboards.figures.points import Point, hover
+from dashboards.figures.points import Point
 
 STRIP_HEIGHT = 0.07
 STRIP_DOMAIN = 0.13  # where the plot begins when there is a strip below it, as a share of the height

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from dashboards.figures import palette
 from dashboards.words import architecture, interval, number
 from search.front import FrontPoint
+from search.store.read.rows import CandidateRow
 from spaces.spec import ArchSpec
 
 
@@ -43,13 +44,18 @@ class Point:
         return f"{self.epoch} of {self.epochs} epochs" if self.epoch else "not trained"
 
 
+def label(row: CandidateRow) -> str:
+    """`#17`, or a baseline's name."""
+    return (row.name or "baseline") if row.is_baseline else f"#{row.number}"
+
+
 def make_point(found: FrontPoint, epochs: int) -> Point:
     """A candidate or baseline as a point. epochs: of a full training."""
     row = found.row
     return Point(
         key=f"b{-row.number}" if row.is_baseline else f"c{row.number}",
         number=row.number,
-        label=(row.name or "baseline") if row.is_baseline else f"#{row.number}",
+        label=label(row),
         family="" if row.is_baseline else row.family,
         architecture=architecture(row.family, row.point, row.spec.model),
         group=str(found.standing),

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
-from dashboards.pages.rendering import render
+from dashboards import candidate_context as context
+from dashboards.candidate_data import load
+from dashboards.pages.rendering import Live, candidate_url, live, page, search_url, update
 from dashboards.reading import Reading
-from search.store.read.candidates import candidate
-from search.store.read.searches import search_by_name
+from search.states import ENDED_SEARCH
+from search.store.read.revision import revision
+from search.store.reader import Reader
 
-router = APIRouter()
+PARTS = ("verdict", "quantities", "epochs", "recall", "measurements", "attempts", "files")
+
+router = APIRouter(include_in_schema=False)
 Number = Annotated[int, Path(ge=-(2**31), lt=2**31)]
 
 
-@router.get("/searches/{name:path}/candidates/{number}", response_class=HTMLResponse)
+@router.get("/searches/{name:path}/candidates/{number}/data")
+def data(reader: Reading, name: str, number: Number) -> JSONResponse:
+    return update(_found(reader, name, number)[0])
+
+
+@router.get("/searches/{name:path}/candidates/{number}")
 def show(reader: Reading, name: str, number: Number) -> HTMLResponse:
-    row = candidate(reader, search_by_name(reader, name).id, number)
-    return render("candidate.html", title=f"{name} #{number}", search=name, candidate=row)
+    found, values = _found(reader, name, number)
+    return page(
+        "candidate.html",
+        found,
+        title=f"{values['label']} of {name}",
+        source=f"{candidate_url(name, number)}/data",
+        stream=f"/api{search_url(name)}/changes",
+        **values,
+    )
+
+
+def _found(reader: Reader, name: str, number: int) -> tuple[Live, dict[str, Any]]:
+    loaded = load(reader, name, number)
+    values = context.values(loaded) | {"href": lambda number: candidate_url(name, number)}
+    ended = loaded.search.state in ENDED_SEARCH
+    found = live(revision(reader, loaded.search), PARTS, values, ended=ended, chart=context.chart(loaded))
+    return found, values

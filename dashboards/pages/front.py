@@ -1,19 +1,64 @@
-"""`/searches/NAME`: the front of a search."""
+"""`/searches/NAME`: the front of a search, its candidates, and how it stands."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
-from dashboards.pages.rendering import render
+from dashboards import rendering, search_data, summary
+from dashboards.figures.points import Point
+from dashboards.pages.rendering import Live, candidate_url, live, page, search_url, update
 from dashboards.reading import Reading
-from search.front import front_view
-from search.store.read.searches import search_by_name
+from dashboards.search_context import search_context
+from search.states import ENDED_SEARCH
+from search.store.read.revision import revision
 
-router = APIRouter()
+PARTS = (
+    "standing",
+    "front_words",
+    "front_caption",
+    "curves_words",
+    "curves_table",
+    "measured",
+    "settings",
+    "events",
+)
+
+router = APIRouter(include_in_schema=False)
 
 
-@router.get("/searches/{name:path}", response_class=HTMLResponse)
+@router.get("/searches/{name:path}/data")
+def data(reader: Reading, name: str) -> JSONResponse:
+    """What the open page takes over: its parts, the data of its charts, and [key, version, HTML] of every row."""
+    found, values = _found(reader, name)
+    row_html = rendering.part("candidate_row")
+    rows = [[row.key, rendering.version(row), str(row_html(row))] for row in values["rows"]]
+    return update(replace(found, data={**found.data, "rows": rows}))
+
+
+@router.get("/searches/{name:path}")
 def show(reader: Reading, name: str) -> HTMLResponse:
-    view = front_view(reader, search_by_name(reader, name))
-    return render("front.html", title=name, view=view.to_dict())
+    found, values = _found(reader, name)
+    address = search_url(name)
+    return page(
+        "front.html", found, title=name, source=f"{address}/data", stream=f"/api{address}/changes", **values
+    )
+
+
+def _found(reader: Reading, name: str) -> tuple[Live, dict[str, Any]]:
+    loaded = search_data.load(reader, name)
+
+    def href(point: Point) -> str:
+        return candidate_url(name, point.number)
+
+    context = search_context(loaded)
+    values = context.values(href) | {
+        "progress": summary.progress(loaded.search, summary.counts(loaded)),
+        "notice": summary.notice(loaded.search),
+        "figures": summary.page_figures(loaded),
+    }
+    ended = loaded.search.state in ENDED_SEARCH
+    return live(revision(reader, loaded.search), PARTS, values, ended=ended, chart=context.chart()), values

@@ -1,19 +1,65 @@
-"""`/`: all searches."""
+"""`/`: all searches, the newest first."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse
+from collections.abc import Mapping
+from typing import Annotated
 
-from dashboards.pages.rendering import render
-from dashboards.reading import MaybeReading
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from dashboards.live import Seen
+from dashboards.pages.rendering import Live, live, page, update
+from dashboards.reading import MaybeReading, store_of
+from dashboards.search_list import Entry, entry
+from search.store.read.revision import revisions
 from search.store.read.searches import searches
-from search.store.read.status import status_of
+from search.store.reader import Reader
+from search.store.readonly import DatabaseMissing, ReadOnlyStore
 
-router = APIRouter()
+PAGE = 50
+MOST_REMEMBERED = 1000
+_remembered: dict[tuple[str, str, str], Entry] = {}  # by database, search and revision
+
+router = APIRouter(include_in_schema=False)
+Number = Annotated[int, Query(alias="page", ge=1, le=10**6)]
+Database = Annotated[ReadOnlyStore, Depends(store_of)]
 
 
-@router.get("/", response_class=HTMLResponse)
-def show(reader: MaybeReading) -> HTMLResponse:
-    found = [] if reader is None else [status_of(reader, row) for row in searches(reader)]
-    return render("searches.html", title="Searches", searches=found)
+@router.get("/")
+def show(reader: MaybeReading, store: Database, number: Number = 1) -> HTMLResponse:
+    found = _found(reader, store.location.label, number)
+    return page(
+        "searches.html", found, title="Searches", source=f"/data?page={number}", stream="/api/changes"
+    )
+
+
+@router.get("/data")
+def data(reader: MaybeReading, store: Database, number: Number = 1) -> JSONResponse:
+    return update(_found(reader, store.location.label, number))
+
+
+def _found(reader: Reader | None, database: str, number: int) -> Live:
+    known = {} if reader is None else revisions(reader)
+    values = {
+        "entries": [] if reader is None else _entries(reader, database, known, (number - 1) * PAGE),
+        "database": database,
+        "is_there": reader is not None,
+        "newer": number - 1,
+        "older": number + 1 if len(known) > number * PAGE else 0,
+    }
+    seen = Seen(known) if reader is not None else Seen(state=DatabaseMissing.__name__)
+    return live(seen.of(None), ("searches",), values)
+
+
+def _entries(reader: Reader, database: str, known: Mapping[str, str], offset: int) -> list[Entry]:
+    """Those of one page; a search that has not changed is not looked at again."""
+    found = []
+    for search in searches(reader, limit=PAGE, offset=offset):
+        key = (database, search.name, known[search.name])
+        if key not in _remembered:
+            if len(_remembered) >= MOST_REMEMBERED:
+                _remembered.clear()
+            _remembered[key] = entry(reader, search)
+        found.append(_remembered[key])
+    return found
