@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # before anything reads it: no test depends on what a network answers
 
 from search.store.session import Store, open_store
 from spaces.spec import ArchSpec
@@ -32,6 +35,24 @@ class Filled:
     path: Path
     name: str
     baseline: str
+
+    def begin(self) -> None:
+        """Makes the search one that this process is running."""
+        from search import lease
+        from search.states import SearchState
+        from search.store.read.searches import search_by_name
+        from search.store.write import searches
+
+        def write(session: Any) -> None:
+            found = search_by_name(session, self.name)
+            number = searches.take(session, found.id, lease.this_process())
+            searches.set_state(searches.fence(session, found.id, number), SearchState.RUNNING)
+
+        self.store.write(write)
+
+    def add(self, number: int, state: str, width: int, family: str = "vit") -> None:
+        """One candidate more, with everything that one of its state has. width: larger is slower, and more accurate."""
+        self.store.write(lambda session: _Filling(session, self.name, "").add(number, family, state, width))
 
 
 def fill(path: Path | str, name: str = "digits", hostile: str = "") -> Filled:
@@ -111,6 +132,13 @@ class _Filling:
             width = 96 if state == "rejected" else 8 + 3 * ((number * 5) % 11)
             self._candidate(number, family, state, width)
         self._event("end", "finished")
+
+    def add(self, number: int, family: str, state: str, width: int) -> None:
+        from search.store.read.searches import search_by_name
+
+        self.rng = random.Random(number)
+        self.search = search_by_name(self.session, self.name).id
+        self._candidate(number, family, state, width)
 
     def _candidate(self, number: int, family: str, state: str, width: int) -> None:
         from search.store.write import candidates
