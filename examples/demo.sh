@@ -5,6 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+export HF_HUB_OFFLINE=1  # no baseline begins from weights of the network: the same demonstration everywhere
 database=demo.db
 marker="$database.artifacts/.made-by-demo"
 

@@ -28,9 +28,9 @@ from search.config_sections import (
 from search.config_yaml import Document, Origins, shown
 from search.errors import UsageError
 from search.objectives import parse_constraints, parse_objectives
+from spaces import baselines as defaults
+from spaces.spec import ArchSpec
 from workers.settings import CostSettings, DataSettings, JobSettings, LimitSettings, RecipeSettings
-
-DEFAULT_BASELINE = "resnet"
 
 
 class SearchConfig(Section):
@@ -39,7 +39,8 @@ class SearchConfig(Section):
     objectives: the quantities that the front trades.
     constraints: quantity -> bound, an upper one for costs and a lower one for qualities; a number, or
         relative to a baseline (`1.5x resnet`).
-    baselines: None for one convolutional network named `resnet`; {} for none.
+    baselines: None for one convolutional network named `resnet` and those of `spaces.baselines.PRETRAINED` whose
+        weights are to be had; {} for none. A search keeps those that it began with: `with_baselines`.
     artifacts: folder for checkpoints and the report; None for `<database>.artifacts`.
     """
 
@@ -106,7 +107,20 @@ class SearchConfig(Section):
 
     @property
     def baseline_names(self) -> tuple[str, ...]:
-        return (DEFAULT_BASELINE,) if self.baselines is None else tuple(self.baselines)
+        """Of all baselines that there may be."""
+        if self.baselines is None:
+            return (defaults.SCALED, *defaults.PRETRAINED)
+        return tuple(self.baselines)
+
+    def with_baselines(self, specs: Mapping[str, ArchSpec]) -> SearchConfig:
+        """The same with these baselines spelled out."""
+        settings = {
+            name: BaselineSettings(
+                model=spec.model, args=dict(spec.args), weights=spec.weights, image_size=spec.image_size
+            )
+            for name, spec in specs.items()
+        }
+        return self.model_copy(update={"baselines": settings})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, every default spelled out; `from_dict` takes them back."""
@@ -120,8 +134,8 @@ class SearchConfig(Section):
 def load(path: str | Path, overrides: Sequence[str] = ()) -> SearchConfig:
     """The config in a YAML file, with `a.b=value` overrides applied.
 
-    A relative `data.path` or `artifacts` is relative to the file's folder, or to the working directory where
-    an override gives it. Raises UsageError, one or two lines.
+    A relative `data.path`, `training.weights_dir` or `artifacts` is relative to the file's folder, or to the working
+    directory where an override gives it. Raises UsageError, one or two lines.
     """
     return check_document(config_yaml.read(path), Path(path).parent, overrides)
 
@@ -181,11 +195,12 @@ def _checked(document: Document) -> SearchConfig:
 
 
 def _anchored(document: Document, folder: Path) -> Document:
-    """With `data.path` and `artifacts` absolute."""
+    """With `data.path`, `training.weights_dir` and `artifacts` absolute."""
     values = dict(document.values)
-    data = values.get("data")
-    if isinstance(data, dict) and isinstance(data.get("path"), str) and data["path"]:
-        values["data"] = data | {"path": _absolute(data["path"], folder)}
+    for section, key in (("data", "path"), ("training", "weights_dir")):
+        given = values.get(section)
+        if isinstance(given, dict) and isinstance(given.get(key), str) and given[key]:
+            values[section] = given | {key: _absolute(given[key], folder)}
     if isinstance(values.get("artifacts"), str) and values["artifacts"] and "://" not in values["artifacts"]:
         values["artifacts"] = _absolute(values["artifacts"], folder)
     return Document(values, document.origins)

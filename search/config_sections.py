@@ -15,6 +15,7 @@ from search.config_yaml import shown
 from spaces import registry
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
+WEIGHTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,94}")
 NAME_RULE = "needs 1 to 80 letters, digits, dots, dashes or underscores, and no dot or dash in front"
 
 
@@ -131,15 +132,31 @@ class SpaceSettings(BaseModel):
                 raise ValueError(f"{family}: unknown key or family; {nearest(family, known)}")
             if self.families is not None and family not in self.families:
                 raise ValueError(f"{family}: is not among space.families; add it there or remove this")
+            if self.families is None and family == "zoo":
+                raise ValueError(f"{family}: is searched only where space.families names it; add it there")
         return self
 
 
 class BaselineSettings(Section):
-    """A named timm model that is measured and trained the same way. model: timm's name. args: for timm's
-    create_model; image size, channels and classes are added."""
+    """A named timm model that is measured and trained the same way.
+
+    model: timm's name. args: for timm's create_model; channels and classes are added.
+    weights: pretrained weights that its training begins from; None for fresh ones.
+    image_size: side in pixels that images are brought to for it; None for that of the data.
+    """
 
     model: str
     args: dict[str, Any] = Field(default_factory=dict)
+    weights: str | None = None
+    image_size: int | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.image_size is not None:
+            _within("image_size", self.image_size, 4, 1024)
+        if self.weights is not None and not WEIGHTS.fullmatch(self.weights):
+            raise ValueError(f"weights: {shown(self.weights)} is no name such as resnet18.a1_in1k")
+        return self
 
 
 class FinalistSettings(Section):

@@ -50,7 +50,7 @@ def start(config: SearchConfig, db: str | None, say: Say, show: Say = lambda _: 
 
     Raises UsageError for a config that cannot run, UserError when the name is taken.
     """
-    checked = validate.check(config, time.time())
+    checked = validate.check_new(config, time.time())
     refuse_taken_name(config.name, db)
     store = open_store(db, create=True)
     try:
@@ -59,9 +59,13 @@ def start(config: SearchConfig, db: str | None, say: Say, show: Say = lambda _: 
         data = asdict(checked.plan.data) | {"num_classes": len(checked.plan.data.class_names)}
         store.write(
             lambda s: searches.create(
-                s, config.name, config.to_dict(), data, str(artifacts), checked.deadline
+                s, config.name, checked.plan.config.to_dict(), data, str(artifacts), checked.deadline
             )
         )
+        if checked.advice:
+            say(f"warning: {checked.advice}")
+        if checked.missing:
+            say(f"baselines: {checked.baselines}")
         return _drive(store, checked.plan, config.name, (say, show), deadline=checked.deadline)
     finally:
         store.close()
@@ -175,7 +179,7 @@ def _drive(
     driver.start(silent_beat=silent_beat, prepare=prepare)
     try:
         with _signals(driver, name):
-            _run_engine(driver, settings.engine, _num_workers(settings.workers, target))
+            _run_engine(driver, settings.engine, num_workers(settings.workers, target))
     finally:
         with contextlib.suppress(UserError):  # a full disk, say, of which the user hears anyway
             driver.close()
@@ -197,7 +201,7 @@ def _run_engine(driver: Driver, engine: str, num_workers: int) -> None:
         ray_engine.run(driver, num_workers)
 
 
-def _num_workers(workers: int | str, target: device.Device) -> int:
+def num_workers(workers: int | str, target: device.Device) -> int:
     """`auto`: one on a GPU; on a CPU one a core, of those that this process may use where the system tells."""
     if isinstance(workers, int):
         return workers

@@ -22,7 +22,9 @@ def of_candidate(row: Candidate, plan: Plan) -> str | None:
         case CandidateState.WAITING:
             return f"{who}: accuracy {row.measured['accuracy']:.3f} {epochs}"
         case CandidateState.FINISHED:
-            found = ", ".join(f"{q.name} {row.measured[q.name]:.4g}" for q in plan.objectives)
+            found = ", ".join(
+                f"{q.name} {row.measured[q.name]:.4g}" for q in plan.objectives if q.name in row.measured
+            )
             return f"{who}: finished, {found}"
         case _:
             return None

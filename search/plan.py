@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from search import rungs
-from search.config import DEFAULT_BASELINE, SearchConfig, job_settings
+from search.config import SearchConfig, job_settings
 from search.objectives import Constraint, Quantity, parse_constraints, parse_objectives
 from spaces import analysis
-from spaces.baselines import default_baseline, median_params
+from spaces.baselines import SCALED, default_baseline, median_params
 from spaces.registry import Space, make_space
 from spaces.spec import ArchSpec, Task
+from spaces.zoo import Zoo
 from workers.data.summary import DataSummary
 from workers.measure import PROTOCOL
 from workers.settings import JobSettings
@@ -20,9 +21,9 @@ from workers.settings import JobSettings
 
 @dataclass(frozen=True)
 class Plan:
-    """rungs: cumulative epochs. baselines: name -> spec; baseline_analysis: name -> what is known of it in closed form.
-    measurement_key: the conditions, but for the device, under
-    which a figure measured before is the same figure."""
+    """rungs: cumulative epochs. baselines: name -> spec; baseline_analysis: name -> what is known of it in closed form,
+    nothing for a network without one. measurement_key: the conditions, but for the device, under which a figure
+    measured before is the same figure."""
 
     config: SearchConfig
     space: Space
@@ -45,12 +46,25 @@ class Plan:
             "protocol": PROTOCOL,
         }
 
+    def with_baselines(self, specs: Mapping[str, ArchSpec]) -> Plan:
+        """The same with these baselines, in the config too."""
+        return replace(
+            self,
+            config=self.config.with_baselines(specs),
+            baselines=dict(specs),
+            baseline_analysis={name: closed_form(spec) for name, spec in specs.items()},
+        )
 
-def make_plan(config: SearchConfig, data: DataSummary) -> Plan:
-    """Raises SpaceError when the space cannot be made for these images."""
+
+def make_plan(config: SearchConfig, data: DataSummary, zoo: Zoo | None = None) -> Plan:
+    """A config that says nothing of baselines has the scaled ResNet alone; `search.pretrained.with_defaults` adds more.
+
+    zoo: knows the pretrained networks that the config names. Raises SpaceError when the space cannot be made for these
+    images.
+    """
     task = Task(data.image_size, data.channels, len(data.class_names))
-    space = make_space(task, config.space.preset, config.space.families, config.space.ranges)
-    baselines = _baselines(config, space, task)
+    space = make_space(task, config.space.preset, config.space.families, config.space.ranges, zoo)
+    baselines = _baselines(config, space)
     return Plan(
         config=config,
         space=space,
@@ -60,18 +74,29 @@ def make_plan(config: SearchConfig, data: DataSummary) -> Plan:
         rungs=rungs.resolve(config.search.rungs, config.training.epochs, config.search.sampler),
         settings=job_settings(config),
         data=data,
-        baseline_analysis={
-            name: asdict(analysis.analyse(spec)) if analysis.knows(spec) else {}
-            for name, spec in baselines.items()
-        },
+        baseline_analysis={name: closed_form(spec) for name, spec in baselines.items()},
     )
 
 
-def _baselines(config: SearchConfig, space: Space, task: Task) -> dict[str, ArchSpec]:
+def closed_form(spec: ArchSpec) -> dict[str, Any]:
+    """What is known of a network without building it; empty where nothing is."""
+    return asdict(analysis.analyse(spec)) if analysis.knows(spec) else {}
+
+
+def _baselines(config: SearchConfig, space: Space) -> dict[str, ArchSpec]:
+    task = space.task
     if config.baselines is None:
-        return {DEFAULT_BASELINE: default_baseline(task, median_params(space))}
+        return {SCALED: default_baseline(task, median_params(space, _count))}
     head = {"in_chans": task.channels, "num_classes": task.num_classes}
     return {
-        name: ArchSpec(baseline.model, dict(baseline.args) | head, task.image_size)
+        name: ArchSpec(
+            baseline.model, baseline.args | head, baseline.image_size or task.image_size, baseline.weights
+        )
         for name, baseline in config.baselines.items()
     }
+
+
+def _count(spec: ArchSpec) -> int:
+    from spaces import models
+
+    return models.count(spec)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
 from search import gate
 from search.objectives import resolve
-from search.plan import Plan
+from search.plan import Plan, closed_form
 from search.states import AttemptState, CandidateState, JobState
 from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
-from spaces import analysis
 from spaces.dims import Point
 from spaces.spec import ArchSpec
 from workers.job import Evaluation, Kind, Outcome, Status
@@ -50,8 +49,7 @@ class Settler:
         baselines: Baselines,
     ) -> None:
         """Adds a proposed candidate, and its measurement."""
-        known = asdict(analysis.analyse(spec))
-        family = str(point["family"])
+        family, known = str(point["family"]), closed_form(spec)
         row = candidates.add(
             session, self.search_id, number, family, spec, point=point, analysis=known, trial=trial
         )
@@ -100,9 +98,11 @@ class Settler:
         trouble = self._trouble(search, outcome)
         if trouble is not None:
             jobs.end_attempt(attempt, AttemptState.FAILED, trouble, outcome.detail)
-            return Settled(
-                given_up=trouble if not self._try_again(session, job, candidate, trouble) else None
-            )
+            if outcome.notes.get("checkpoint_lost") and job.kind == Kind.TRAIN and job.first_epoch > 1:
+                self._train_anew(session, job, candidate, trouble)
+                return Settled()
+            again = self._try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
+            return Settled(given_up=None if again else trouble)
         for report in outcome.epochs:
             jobs.add_epoch(session, candidate.id, attempt, report)
         if outcome.status == Status.FAILED:
@@ -135,7 +135,8 @@ class Settler:
         row = session.get_one(JobRow, job)
         candidate = session.get_one(Candidate, row.candidate_id)
         tries = jobs.count_attempts(session, job, self.lease)
-        self._fail(session, row, candidate, f"{row.kind} failed {tries} times, at last: {reason}")
+        often = f" {tries} times, at last" if tries > 1 else ""
+        self._fail(session, row, candidate, f"{row.kind} failed{often}: {reason}")
         return candidate.number
 
     def take_up(self, session: Session, row: Candidate, trial: int | None, baselines: Baselines) -> None:
@@ -159,6 +160,12 @@ class Settler:
         text = f"{job.kind} job {job.id} was not done: {reason}"
         results.add_event(session, self.search_id, "retry", text, candidate.number)
         return jobs.count_attempts(session, job.id, self.lease) < self.plan.settings.limits.max_attempts
+
+    def _train_anew(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
+        """The job begins at the first epoch again. Its candidate keeps what it has shown, and its rung."""
+        job.first_epoch, job.state = 1, JobState.PENDING
+        text = f"trains again from epoch 1: {reason}"
+        results.add_event(session, self.search_id, "retry", text, candidate.number)
 
     def _trouble(self, search: Search, outcome: Outcome) -> str | None:
         """What is wrong with the device or node rather than with the candidate."""

@@ -5,32 +5,57 @@ from __future__ import annotations
 import os
 import random
 import re
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from search import deadline
+import numpy as np
+
+from search import deadline, pretrained
 from search.config import SearchConfig, sections
 from search.errors import UsageError
-from search.plan import Plan, make_plan
+from search.plan import Plan, closed_form, make_plan
 from spaces import registry
 from spaces.dims import SpaceError
 from spaces.spec import ArchSpec
 from workers import device
+from workers.data import dataset
 from workers.data.listing import DataError
-from workers.data.summary import DataSummary, summarise
+from workers.data.summary import DataSummary, summary_of
 from workers.errors import DeviceError
 
 _BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError)
+_DRAWS = 50
+_MOST_DECODED = 1024
 _KEY = re.compile(r"((?:[a-z_]\w*)(?:\.[\w-]+)*): (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
+class Batch:
+    """A batch of training images, decoded. seconds: that it took."""
+
+    num_images: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Checked:
-    """A config that can run. deadline: UTC seconds since the epoch, or None."""
+    """A config that can run. deadline: UTC seconds since the epoch, or None.
+
+    Of a new search: batch; advice, a line on how it will train; missing, why it lacks baselines that others get.
+    """
 
     plan: Plan
     deadline: float | None
+    batch: Batch | None = None
+    advice: str | None = None
+    missing: str | None = None
+
+    @property
+    def baselines(self) -> str:
+        """In a line: those there will be, and why not others."""
+        return "; ".join(filter(None, (", ".join(self.plan.baselines) or "none", self.missing)))
 
 
 @dataclass(frozen=True)
@@ -42,43 +67,93 @@ class DryBuild:
 
 
 def check(config: SearchConfig, now: float) -> Checked:
-    """Checks deadline, device, artifacts folder, images and space, cheap ones first. Nothing is written.
+    """Checks deadline, device, folders, images and space, cheap ones first. Nothing is written, no network asked.
 
     now: UTC seconds since the epoch. Raises UsageError naming file, line, key, value and remedy.
     """
-    ends = _deadline(config, now)
-    _check_artifacts(config)
-    _check_device(config)
-    data = look_at(config)
-    try:
-        plan = make_plan(config, data)
-    except SpaceError as error:
-        raise _located(config, "space", error, inside=("preset", "families", *registry.FAMILIES)) from None
-    for constraint in plan.constraints:
-        if (
-            constraint.name == "flops"
-            and constraint.baseline
-            and not plan.baseline_analysis[constraint.baseline]
-        ):
-            known = "the FLOPs of a timm model are not known; give a number"
-            raise config.error("constraints.flops", f"{constraint.baseline!r}: {known}")
-    if config.baselines:
-        for name, spec in plan.baselines.items():
-            _run_on_meta(config, f"baselines.{name}", spec)
+    ends = _before_images(config, now)
+    plan = _plan(config, look_at(config))
+    _check_quantities(plan)
     return Checked(plan, ends)
 
 
+def check_new(config: SearchConfig, now: float) -> Checked:
+    """The same for a search that is to begin: decodes a batch of its images too, looks for the pretrained weights that
+    it asks for, and decides on its baselines. Its plan's config has them spelled out."""
+    ends = _before_images(config, now)
+    found = _list_images(config)
+    batch = _decode_batch(config, found)
+    plan = _plan(config, summary_of(found))
+    pretrained.check_reachable(plan)
+    plan, missing = pretrained.with_defaults(plan)
+    _check_quantities(plan)
+    return Checked(plan, ends, batch, pretrained.advice(plan), missing)
+
+
 def dry_build(plan: Plan, count: int) -> DryBuild:
-    """Builds up to `count` different candidates and every baseline on the meta device.
+    """Builds `count` different candidates, or as many as there are, and every baseline on the meta device.
 
     Raises UsageError when one does not build.
     """
     rng = random.Random(plan.config.search.seed)
-    drawn = {spec.digest: spec for spec in (plan.space.spec(plan.space.sample(rng)) for _ in range(count))}
+    wanted = min(count, plan.space.size())
+    drawn: dict[str, ArchSpec] = {}
+    for _ in range(_DRAWS * count):
+        spec = plan.space.spec(plan.space.sample(rng))
+        drawn[spec.digest] = spec
+        if len(drawn) == wanted:
+            break
     params = [_count(plan.config, "space", spec) for spec in drawn.values()]
     for name, spec in plan.baselines.items():
         _count(plan.config, f"baselines.{name}", spec)
     return DryBuild(tuple(drawn.values()), tuple(params))
+
+
+def _before_images(config: SearchConfig, now: float) -> float | None:
+    """What can be checked without looking at images; returns the deadline."""
+    ends = _deadline(config, now)
+    _check_artifacts(config)
+    _check_device(config)
+    folder = config.training.weights_dir
+    if folder is not None and not Path(folder).is_dir():
+        raise config.error("training.weights_dir", f"{folder} is not a folder")
+    return ends
+
+
+def _plan(config: SearchConfig, data: DataSummary) -> Plan:
+    """The plan, with the config's own baselines tried."""
+    try:
+        plan = make_plan(config, data, pretrained.zoo_of(config))
+    except SpaceError as error:
+        raise _located(config, "space", error, inside=("preset", "families", *registry.FAMILIES)) from None
+    pretrained.check_recipe(plan)
+    for name in config.baselines or {}:
+        _run_on_meta(config, f"baselines.{name}", plan.baselines[name])
+    return plan
+
+
+def _check_quantities(plan: Plan) -> None:
+    """Baselines of limits have to be there; FLOPs that are asked for have to be known of everything."""
+    config = plan.config
+    for constraint in plan.constraints:
+        key, name = f"constraints.{constraint.name}", constraint.baseline
+        if name is not None and name not in plan.baselines:
+            raise config.error(key, f"this search has no baseline {name!r}; {_listed(plan.baselines)}")
+        if name and constraint.name == "flops" and not plan.baseline_analysis[name]:
+            raise config.error(key, f"{name!r}: the FLOPs of a timm model are not known; give a number")
+    asked = [f"constraints.{c.name}" for c in plan.constraints if c.name == "flops"]
+    asked += ["objectives" for objective in plan.objectives if objective.name == "flops"]
+    unknown = [name for name in pretrained.zoo_models(plan.space) if not _has_flops(plan, name)]
+    if asked and unknown:
+        text = (
+            f"the FLOPs of {unknown[0]} are not known; leave it out of space.zoo.model, or flops out of this"
+        )
+        raise config.error(asked[0], text)
+
+
+def _has_flops(plan: Plan, name: str) -> bool:
+    spec = pretrained.zoo_of(plan.config).whole(plan.space.task, name, plan.data.image_size)
+    return bool(closed_form(spec))
 
 
 def _deadline(config: SearchConfig, now: float) -> float | None:
@@ -116,10 +191,27 @@ def _check_device(config: SearchConfig) -> None:
 
 def look_at(config: SearchConfig) -> DataSummary:
     """What the images are. Raises UsageError when they cannot be used."""
+    return summary_of(_list_images(config))
+
+
+def _list_images(config: SearchConfig) -> dataset.Index:
     try:
-        return summarise(config.data)
+        return dataset.index(config.data)
     except DataError as error:
         raise _located(config, "data", error, inside=()) from None
+
+
+def _decode_batch(config: SearchConfig, found: dataset.Index) -> Batch:
+    """As many training images as a step takes, drawn."""
+    train = found.splits["train"]
+    count = min(config.training.batch_size, len(train), _MOST_DECODED)
+    drawn = sorted(random.Random(config.data.seed).sample(train.tolist(), count))
+    start = time.monotonic()
+    try:
+        found.listing.decode(np.array(drawn, np.int64), lambda: None)
+    except DataError as error:
+        raise _located(config, "data", error, inside=()) from None
+    return Batch(count, time.monotonic() - start)
 
 
 def _located(config: SearchConfig, section: str, error: ValueError, inside: Collection[str]) -> UsageError:
@@ -163,6 +255,10 @@ def _run_on_meta(config: SearchConfig, key: str, spec: ArchSpec) -> None:
         hint = f"; give args: {{img_size: {size}}} where the model takes it"
         text = f"{_shown(spec)} does not run on {size} px images: {_reason(error)}{hint}"
         raise config.error(key, text) from None
+
+
+def _listed(baselines: Collection[str]) -> str:
+    return f"there are: {', '.join(baselines)}" if baselines else "there is none"
 
 
 def _shown(spec: ArchSpec) -> str:

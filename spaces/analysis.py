@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from spaces import hybrid, resnet, swin, vit
@@ -38,7 +39,9 @@ def _known() -> dict[str, Known]:
     swins = {
         name: (swin.analyse, swin.Swin().spec(_TASK, own).args, nothing) for name, own in swin.NAMED.items()
     }
-    return {**ours, **vits, **swins}
+    head = {"in_chans": _TASK.channels, "num_classes": _TASK.num_classes}
+    resnets = {name: (partial(resnet.analyse_published, name), head, nothing) for name in resnet.LAYERS}
+    return {**ours, **vits, **swins, **resnets}
 
 
 _MODELS = _known()

@@ -1,6 +1,9 @@
-"""ArchSpec -> network, through timm; registers our own entry points with timm."""
+"""ArchSpec -> network, through timm; registers our own entry points with timm. What timm itself says of its models."""
 
 from __future__ import annotations
+
+import difflib
+from functools import cache
 
 import timm
 import torch
@@ -9,6 +12,7 @@ from torch import nn
 
 from spaces.entry_points import ENTRY_POINTS
 from spaces.spec import ArchSpec
+from spaces.zoo import Pretrained, architecture
 
 for _entry_point in ENTRY_POINTS:
     register_model(_entry_point)
@@ -48,3 +52,63 @@ def _create(spec: ArchSpec, stochastic_depth: float) -> nn.Module:
 
 
 _NEVER = {"pretrained", "pretrained_cfg", "pretrained_cfg_overlay", "checkpoint_path", "cache_dir"}
+
+
+def nearest_pretrained(name: str) -> list[str]:
+    """Weights of timm whose names are like this one, at most 3; those of the same architecture first."""
+    offered = timm.list_pretrained()
+    same = [other for other in offered if architecture(other) == architecture(name)]
+    return (same or difflib.get_close_matches(name, offered, 3, cutoff=0.5))[:3]
+
+
+def has_pretrained(name: str) -> bool:
+    """Whether timm offers weights of exactly this name, architecture and tag (`resnet18.a1_in1k`)."""
+    return "." in name and timm.is_model_pretrained(name)
+
+
+@cache
+def pretrained(name: str) -> Pretrained:
+    """What building it tells of the network of any weights: used whole, at the image sizes at which it runs.
+
+    Raises ValueError where timm does not know the architecture.
+    """
+    arch = architecture(name)
+    if not timm.is_model(arch):
+        raise ValueError(f"{arch!r} is not an entry point of timm {timm.__version__}")
+    cfg = timm.get_pretrained_cfg(arch)
+    takes_size = cfg is not None and cfg.fixed_input_size
+
+    @cache
+    def refuses(image_size: int) -> str | None:
+        sized = {"img_size": image_size} if takes_size else {}
+        return why_not(ArchSpec(arch, {"in_chans": 3, "num_classes": 2, **sized}, image_size))
+
+    return Pretrained(depth=None, takes_size=takes_size, refuses=refuses)
+
+
+def why_not(spec: ArchSpec) -> str | None:
+    """Why a network does not build or does not classify an image of its size; tried without memory for either."""
+    size, num_classes = spec.image_size, spec.args["num_classes"]
+    try:
+        with torch.device("meta"), torch.no_grad():
+            model = _create(spec, 0.0).eval()
+            scores = model(torch.zeros(1, spec.args["in_chans"], size, size))
+    except _REFUSALS as error:
+        return f"it does not run on {size} px images: {' '.join(str(error).split())[:200] or type(error).__name__}"
+    patch = getattr(getattr(model, "patch_embed", None), "patch_size", None)
+    patch = patch[0] if isinstance(patch, tuple) else patch
+    if isinstance(patch, int) and size % patch:
+        return f"patches of {patch} px do not divide {size} px"
+    shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+    return None if shape == (1, num_classes) else f"it gives {shape} for an image, not a score a class"
+
+
+_REFUSALS = (
+    ValueError,
+    TypeError,
+    RuntimeError,
+    AssertionError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+)

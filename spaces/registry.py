@@ -15,10 +15,11 @@ from spaces.space import Space
 from spaces.spec import Task
 from spaces.swin import Swin
 from spaces.vit import ViT
+from spaces.zoo import Zoo
 
 __all__ = ["FAMILIES", "PRESETS", "Space", "SpaceError", "make_space", "named_space", "preset_for"]
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (ViT(), Swin(), Hybrid())}
+FAMILIES: dict[str, Family] = {family.name: family for family in (ViT(), Swin(), Hybrid(), Zoo())}
 PRESETS: dict[str, Preset] = {"tiny": TINY, "small": SMALL}
 
 Overrides = Mapping[str, Mapping[str, Any]]
@@ -34,20 +35,23 @@ def make_space(
     preset: str | None = None,
     families: Sequence[str] | None = None,
     overrides: Overrides | None = None,
+    zoo: Zoo | None = None,
 ) -> Space:
     """The space of a task.
 
     preset: None chooses by image size. families: None takes every family of the preset that has a legal point at
-    this image size. overrides: {"vit": {"patch_size": [2, 4], "depth": {"low": 2, "high": 6}}}; a list of values, or
-    low, high and step. Raises SpaceError naming the key, the value and what is legal.
+    this image size; `zoo` is in no preset and has to be named. overrides: {"vit": {"patch_size": [2, 4], "depth":
+    {"low": 2, "high": 6}}}; a list of values, or low, high and step. zoo: the one to take for the family of that name;
+    None knows the well-known names alone. Raises SpaceError naming the key, the value and what is legal.
     """
     _check_task(task)
     preset = preset_for(task.image_size) if preset is None else preset
     _known("preset", preset, PRESETS)
-    ranges = PRESETS[preset].families
+    zoo = Zoo() if zoo is None else zoo
+    ranges = {**PRESETS[preset].families, zoo.name: zoo.ranges(task)}
     if isinstance(families, str):
         raise SpaceError(f"families: {families!r} is not a list; legal: {', '.join(ranges)}")
-    chosen = list(ranges) if families is None else list(families)
+    chosen = list(PRESETS[preset].families) if families is None else list(families)
     if not chosen:
         raise SpaceError(f"families: none named; legal: {', '.join(ranges)}")
     for name in chosen:
@@ -58,8 +62,12 @@ def make_space(
     for name in overrides:
         _known("space", name, FAMILIES)
         if name not in chosen:
-            raise SpaceError(f"{name}: its dimensions are set, but families names only {', '.join(chosen)}")
-    return Space(task, _members(task, ranges, chosen, overrides, required=families is not None))
+            remedy = (
+                f"names only {', '.join(chosen)}" if families else f"does not name it: [{', '.join(ranges)}]"
+            )
+            raise SpaceError(f"{name}: its dimensions are set, but families {remedy}")
+    known = {**FAMILIES, zoo.name: zoo}
+    return Space(task, _members(task, known, ranges, chosen, overrides, required=families is not None))
 
 
 def named_space(name: str, task: Task | None = None) -> Space:
@@ -76,6 +84,7 @@ def named_space(name: str, task: Task | None = None) -> Space:
 
 def _members(
     task: Task,
+    known: Mapping[str, Family],
     ranges: Mapping[str, Mapping[str, Domain | Grid]],
     chosen: Sequence[str],
     overrides: Overrides,
@@ -84,7 +93,7 @@ def _members(
     members, reasons = {}, []
     for name in chosen:
         try:
-            members[name] = _member(task, FAMILIES[name], ranges[name], overrides.get(name, {}))
+            members[name] = _member(task, known[name], ranges[name], overrides.get(name, {}))
         except SpaceError as error:
             if required or name in overrides:
                 raise

@@ -49,7 +49,7 @@ def test_name_and_data_are_enough(write):
     loaded = config.load(write(SMALLEST))
     assert loaded.data == DataSettings(source="digits")
     assert loaded.objectives == ("accuracy", "latency_ms")
-    assert loaded.baseline_names == ("resnet",)
+    assert loaded.baseline_names == ("resnet", "deit_tiny", "resnet18")
     assert loaded.search.max_candidates == 50
     assert loaded.cost == CostSettings()
 

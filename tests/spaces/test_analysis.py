@@ -36,7 +36,8 @@ def test_a_named_model_of_timm_has_the_parameters_of_its_point(name):
 @pytest.mark.parametrize(
     "spec",
     [
-        ArchSpec("resnet18", {}, 224),
+        ArchSpec("resnet26", {}, 224),
+        ArchSpec("resnet18", {"output_stride": 16}, 224),
         ArchSpec("vit_base_patch16_224", {"reg_tokens": 4}, 224),
         ArchSpec("vit_base_patch16_224", {"img_size": 224, "global_pool": "map"}, 224),
         ArchSpec("vit_base_patch16_224", {"img_size": 224}, 256),
