@@ -19,6 +19,8 @@ from search.store.session import open_store
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_GB = 2.0
 DISTRIBUTIONS = (
+    "fastapi",
+    "huggingface-hub",
     "torch",
     "torchvision",
     "timm",
@@ -40,21 +42,26 @@ ray.shutdown()
 
 @dataclass(frozen=True)
 class Finding:
-    """subject: what was looked at. text: what was found. remedy: what to do; None where all is well."""
+    """subject: what was looked at. text: what was found. remedy: what to do; None where all is well.
+    is_problem: False where a search runs without what is missing."""
 
     subject: str
     text: str
     remedy: str | None = None
+    is_problem: bool = True
 
 
-def examine(db: str | None, *, start_ray: bool) -> Iterator[Finding]:
-    """Findings one by one, quick ones first. db: as for every command. start_ray: starts and stops a local Ray."""
+def examine(db: str | None, weights_dir: str | None, *, start_ray: bool) -> Iterator[Finding]:
+    """Findings one by one, quick ones first. db: as for every command. weights_dir: as `training.weights_dir`.
+    start_ray: starts and stops a local Ray."""
     yield python()
     yield from (distribution(name) for name in DISTRIBUTIONS)
     yield amd_bindings()
     yield database(db)
     yield disk(locate(db).artifacts_root)
     yield devices()
+    yield pretrained_weights(weights_dir)
+    yield onnx()
     if start_ray:
         yield ray()
 
@@ -109,6 +116,37 @@ def devices() -> Finding:
     from workers import device
 
     return Finding("devices", ", ".join(device.available()))
+
+
+def pretrained_weights(weights_dir: str | None) -> Finding:
+    """Whether the weights of the pretrained baselines can be had."""
+    from spaces.baselines import PRETRAINED
+    from workers import weights
+
+    if weights_dir is not None and not Path(weights_dir).is_dir():
+        return Finding("weights", f"{weights_dir} is no folder", "make it, or give --weights-dir another")
+    names = PRETRAINED.values()
+    missing = [name for name in names if not weights.reachable(name, weights_dir)]
+    if not missing:
+        return Finding("weights", f"{', '.join(names)} can be had")
+    return Finding(
+        "weights",
+        f"{', '.join(missing)} are neither on this machine nor to be had from the hub",
+        "only fine-tuning needs them: go online, or put NAME.safetensors into a folder and name it by "
+        "training.weights_dir",
+        is_problem=False,
+    )
+
+
+def onnx() -> Finding:
+    """What `export --onnx` needs."""
+    missing = [name for name in ("onnx", "onnxruntime", "onnxscript") if find_spec(name) is None]
+    if missing:
+        text = f"{', '.join(missing)} not installed"
+        return Finding(
+            "onnx", text, "only export --onnx needs it: pip install 'paretovit[export]'", is_problem=False
+        )
+    return Finding("onnx", "can be exported")
 
 
 def ray() -> Finding:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from search.objectives import QUANTITIES
@@ -25,34 +27,55 @@ def guess_source(path: Path) -> str:
     return "idx" if next(path.rglob("*idx3-ubyte*"), None) is not None else "folder"
 
 
-def starter(name: str, source: str, path: str | None, data: DataSummary) -> str:
-    """The text of a search.yaml that passes `validate`. path: as it shall stand in the file."""
+@dataclass(frozen=True)
+class Wish:
+    """What the user said. path: as it shall stand in the file. limits: quantity -> bound, as `constraints` has it.
+    deadline: as `search.deadline`."""
+
+    name: str
+    source: str
+    path: str | None = None
+    limits: Mapping[str, float | str] = field(default_factory=dict)
+    deadline: str | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the search will run. device: its name, in words. workers: trainings that fit beside each other."""
+
+    device: str
+    is_gpu: bool
+    workers: int
+
+
+def starter(wish: Wish, data: DataSummary, place: Place) -> str:
+    """The text of a search.yaml that passes `validate`."""
     small = data.image_size <= _SMALL_IMAGE
     epochs = 27 if small or data.num_images["train"] < _FEW_IMAGES else 9
-    candidates = 50 if small else 100
+    candidates = 200 if place.is_gpu else 50
+    batch = 128 if data.num_images["train"] >= 20 * 128 else 32
     counts = ", ".join(f"{count:,} {split}" for split, count in data.num_images.items())
     shown = ", ".join(data.class_names[:5]) + (", ..." if len(data.class_names) > 5 else "")
     channels = "1 channel" if data.channels == 1 else f"{data.channels} channels"
     classes = f"{len(data.class_names)} classes{_comment(shown)}"
-    where = "" if path is None else f"\n  path: {json.dumps(path, ensure_ascii=False)}"
+    where = "" if wish.path is None else f"\n  path: {_text(wish.path)}"
+    trainings = "1 training at a time" if place.workers == 1 else f"{place.workers} trainings at a time"
     return f"""\
 # A search of paretovit. Check it with `paretovit validate`, start it with `paretovit run`.
-# Only name and data are needed; the rest shows its default or a value that fits these images.
-name: {json.dumps(name)}
+# Only name and data are needed; the rest shows its default or a value that fits these images and this machine.
+name: {_text(wish.name)}
 
 # {counts} images, {channels}, {classes}
 data:
-{_line(f"source: {source}", "digits | idx (MNIST-format files) | folder (one folder a class)")}{where}
+{_line(f"source: {wish.source}", "digits | idx (MNIST-format files) | folder (one folder a class)")}{where}
 {_line(f"image_size: {data.image_size}", "pixels a side that images are brought to")}
 
 # What the front trades, one to three of:
 # {", ".join(QUANTITIES)}.
 objectives: [accuracy, latency_ms]
 
-# A candidate that breaks a bound is rejected before it is trained. A number, or relative to a baseline:
-# constraints:
-#   latency_ms: 1.5x resnet
-#   peak_memory_mb: 500
+# A candidate that breaks a bound on its cost is rejected before it is trained. A number, or relative to a baseline.
+{_limits(wish.limits)}
 
 space:
 {_line(f"preset: {preset_for(data.image_size)}", "tiny for small images, small for larger ones")}
@@ -61,20 +84,44 @@ space:
 #    depth: [2, 4, 6]
 
 cost:
-{_line("device: auto", "the first GPU, else the CPU")}
+{_line("device: auto", f"here: {_plain(place.device)}")}
 {_line("batch_size: 1", "images a call for the latency")}
 
 training:
 {_line(f"epochs: {epochs}", "of a candidate that goes all the way")}
-{_line("batch_size: 128", "images a step")}
+{_line(f"batch_size: {batch}", "images a step")}
 
 search:
 {_line(f"max_candidates: {candidates}", "architectures to try")}
 {_line("rungs: auto", "train in stages and go on with the best; none trains all in full")}
-#  deadline: "07:00"                # or a duration, 8h; the search ends by then with what it has
-{_line("workers: auto", "trainings at a time")}
+{_deadline(wish.deadline)}
+{_line("workers: auto", f"here: {trainings}")}
   seed: 0
 """
+
+
+def _limits(limits: Mapping[str, float | str]) -> str:
+    if not limits:
+        return "# constraints:\n#   latency_ms: 1.5x resnet\n#   peak_memory_mb: 500"
+    return "constraints:\n" + "\n".join(f"  {name}: {_bound(bound)}" for name, bound in limits.items())
+
+
+def _bound(bound: float | str) -> str:
+    return _text(bound) if isinstance(bound, str) else f"{bound:g}"
+
+
+def _deadline(deadline: str | None) -> str:
+    comment = "or a duration, 8h; the search ends by then with what it has"
+    return (
+        f'#  deadline: "07:00"                # {comment}'
+        if deadline is None
+        else f"  deadline: {_text(deadline)}"
+    )
+
+
+def _text(value: str) -> str:
+    """As YAML takes it back, whatever it holds."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _line(setting: str, comment: str) -> str:
@@ -83,5 +130,9 @@ def _line(setting: str, comment: str) -> str:
 
 def _comment(shown: str) -> str:
     """Class names are the user's folders: one printable line of a comment, whatever they hold."""
-    plain = "".join(character if character.isprintable() else "?" for character in shown)
+    plain = _plain(shown)
     return f" ({plain[:60]}{'...' if len(plain) > 60 else ''})" if plain else ""
+
+
+def _plain(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)

@@ -187,8 +187,8 @@ class Outcome:
     epoch: epochs completed by the candidate, for train jobs. pid, host: where it ran. seconds: wall clock.
     data_digest: of the images and splits that the worker used; null where no data was read.
     notes: `params` (of a measure job), `weights` (the pretrained ones that training began from), `stochastic_depth`
-    (why there is none), `device_lost` (the process should be replaced), `retry` (False: trying again does not mend the
-    error).
+    (why there is none), `device_lost` (the process should be replaced), `checkpoint_lost` (the one to go on from cannot
+    be used), `retry` (False: trying again does not mend the error).
     """
 
     job: int

@@ -29,7 +29,7 @@ from workers import lock, memory_limit
 from workers.data import dataset
 from workers.data.listing import DataError
 from workers.device import Device
-from workers.errors import CandidateError, DeviceError, MachineError, WeightsError
+from workers.errors import CandidateError, CheckpointError, DeviceError, MachineError, WeightsError
 from workers.evaluate import evaluate_checkpoint
 from workers.job import Decision, Emit, EpochReport, Job, Kind, Outcome, Status
 from workers.measure import inputs, protocol
@@ -48,19 +48,21 @@ _DEVICE_FAULTS = ("cuda error", "cudnn error", "cublas_status", "cusolver error"
 class Failure:
     """Why work gave no result. status: `failed` or `error`. reason: one line. detail: the end of the traceback.
     device_lost: the process cannot use its accelerator any more and should be replaced. retry: False where trying
-    again changes nothing."""
+    again changes nothing. checkpoint_lost: the checkpoint to go on from cannot be used."""
 
     status: Status
     reason: str
     detail: str
     device_lost: bool = False
     retry: bool = True
+    checkpoint_lost: bool = False
 
     @property
     def notes(self) -> dict[str, bool]:
-        """For the Outcome."""
-        lost = {"device_lost": True} if self.device_lost else {}
-        return lost if self.retry else lost | {"retry": False}
+        """For the Outcome: what is not as usual."""
+        lost = {"device_lost": self.device_lost, "checkpoint_lost": self.checkpoint_lost}
+        unusual = {name: True for name, is_lost in lost.items() if is_lost}
+        return unusual if self.retry else unusual | {"retry": False}
 
 
 def perform(job: Job, emit: Emit) -> Outcome:
@@ -220,6 +222,8 @@ def _failure(error: Exception) -> Failure:
         return Failure(Status.FAILED, _line(_out_of_memory(error)), detail)
     if isinstance(error, WeightsError):
         return Failure(Status.ERROR, _line(str(error)), detail, retry=False)
+    if isinstance(error, CheckpointError):
+        return Failure(Status.ERROR, _line(str(error)), detail, checkpoint_lost=True)
     if isinstance(error, MachineError | DataError):
         return Failure(Status.ERROR, _line(str(error)), detail)
     named = _line(f"{type(error).__name__}: {error}")

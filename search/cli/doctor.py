@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,16 +15,20 @@ def doctor(
     ray: Annotated[
         bool, typer.Option("--ray", help="Also start and stop Ray, which takes some seconds.")
     ] = False,
+    weights_dir: Annotated[
+        Path | None, typer.Option("--weights-dir", help="Folder of pretrained weights to look into.")
+    ] = None,
 ) -> None:
-    """Check this machine: packages, database, disk and devices, and say what to do."""
+    """Check this machine: packages, database, disk, devices and weights, and say what to do."""
     from search.doctor import examine
 
     problems = 0
-    for finding in examine(db, start_ray=ray):
-        mark = "ok" if finding.remedy is None else "PROBLEM"
-        print(f"{mark:8} {finding.subject:12} {finding.text}", flush=True)
+    for finding in examine(db, None if weights_dir is None else str(weights_dir), start_ray=ray):
+        is_problem = finding.remedy is not None and finding.is_problem
+        problems += is_problem
+        mark = "PROBLEM" if is_problem else "ok" if finding.remedy is None else "without"
+        print(f"{mark:8} {finding.subject:15} {finding.text}", flush=True)
         if finding.remedy is not None:
-            problems += 1
-            print(f"{'':8} {'':12} do: {finding.remedy}", flush=True)
+            print(f"{'':8} {'':15} do: {finding.remedy}", flush=True)
     if problems:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli import config_commands, dashboard, db, doctor, look, measure, pick, run, space
+from search.cli import dashboard, db, doctor, init, look, measure, pick, run, space, validate
 from search.cli.packages import check_packages
 from search.errors import UserError
 
@@ -50,8 +50,8 @@ def _start(
         typer.echo(context.get_help())
 
 
-app.command("init")(config_commands.init)
-app.command("validate")(config_commands.validate)
+app.command("init")(init.init)
+app.command("validate")(validate.validate)
 app.command("run")(run.run)
 app.command("resume")(run.resume)
 app.command("status")(look.status)

@@ -15,7 +15,7 @@ from search.errors import NoFeasibleCandidate, UsageError, UserError
 
 OPTIONS = {
     "": ["--debug", "--plugin", "--version"],
-    "init": ["--name", "--path", "--source", "--to"],
+    "init": ["--deadline", "--image-size", "--name", "--path", "--source", "--to", "--under"],
     "validate": ["--set"],
     "run": ["--db", "--set"],
     "resume": ["--db", "--set"],
@@ -37,7 +37,7 @@ OPTIONS = {
         "--threads",
         "--timm",
     ],
-    "doctor": ["--db", "--ray"],
+    "doctor": ["--db", "--ray", "--weights-dir"],
     "db": [],
     "db info": ["--db"],
     "db upgrade": ["--db"],

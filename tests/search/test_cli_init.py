@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 
 import numpy as np
@@ -57,6 +58,43 @@ def test_flags_beat_what_would_be_guessed(tmp_path):
     assert loaded.data.path == str(tmp_path / "images")
 
 
+@pytest.mark.parametrize("side, image_size", [(16, 32), (70, 64), (300, 64)])
+def test_the_image_size_follows_the_pictures(tmp_path, side, image_size, capsys):
+    make_images(tmp_path / "images", ("cat", "dog"), side)
+    assert main(["init", "--path", "images"]) == 0
+    assert config.load("search.yaml").data.image_size == image_size
+    assert f"{side} x {side} px" in capsys.readouterr().out
+
+
+def test_limits_image_size_and_deadline_may_be_given(tmp_path):
+    limits = ["--under", "latency_ms=1.5x resnet", "--under", "peak_memory_mb=300"]
+    assert main(["init", *limits, "--image-size", "16", "--deadline", "8h"]) == 0
+    loaded = config.load("search.yaml")
+    assert loaded.constraints == {"latency_ms": "1.5x resnet", "peak_memory_mb": 300}
+    assert (loaded.data.image_size, loaded.search.deadline) == (16, "8h")
+
+
+class Typing(io.StringIO):
+    """A user at a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_it_asks_and_enter_takes_the_default(tmp_path, monkeypatch):
+    make_images(tmp_path / "images", ("cat", "dog"), 64)
+    monkeypatch.setattr("sys.stdin", Typing("images\n5\n8h\n"))
+    assert main(["init"]) == 0
+    loaded = config.load("search.yaml")
+    assert loaded.data.path == str(tmp_path / "images")
+    assert loaded.constraints == {"latency_ms": 5}
+    assert loaded.search.deadline == "8h"
+    monkeypatch.setattr("sys.stdin", Typing("\n\n\n"))
+    assert main(["init", "--to", "other.yaml"]) == 0
+    other = config.load("other.yaml")
+    assert (other.data.source, other.constraints, other.search.deadline) == ("digits", {}, None)
+
+
 def test_nothing_is_overwritten(tmp_path, capsys):
     (tmp_path / "search.yaml").write_text("mine\n")
     assert main(["init"]) == 2
@@ -71,6 +109,10 @@ def test_nothing_is_overwritten(tmp_path, capsys):
         (["--source", "folder"], "data.path"),
         (["--name", "a/b"], "name: 'a/b'"),
         (["--to", "none/search.yaml"], "none is no folder"),
+        (["--under", "latency_ms"], "needs COST=BOUND"),
+        (["--under", "speed=3"], "speed"),
+        (["--deadline", "tomorrow"], "deadline"),
+        (["--image-size", "2"], "image_size: 2"),
     ],
 )
 def test_what_cannot_be_written_about_is_an_error_and_writes_nothing(tmp_path, arguments, words, capsys):

@@ -3,13 +3,16 @@ import subprocess
 
 from search import doctor
 from search.cli.main import main
+from spaces.baselines import PRETRAINED
+from workers import weights
 
 
 def test_a_machine_that_is_ready_has_no_remedies(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    findings = list(doctor.examine(None, start_ray=False))
+    monkeypatch.setattr(weights, "reachable", lambda *_: True)
+    findings = list(doctor.examine(None, None, start_ray=False))
     assert [finding for finding in findings if finding.remedy] == []
-    assert {"python", "torch", "ray", "database", "disk", "devices"} <= {
+    assert {"python", "torch", "ray", "database", "disk", "devices", "weights", "onnx"} <= {
         finding.subject for finding in findings
     }
     assert list(tmp_path.iterdir()) == []
@@ -52,6 +55,25 @@ def test_a_ray_that_does_not_start_is_a_problem(monkeypatch):
     finding = doctor.ray()
     assert finding.text == "RuntimeError: no ports left"
     assert finding.remedy
+
+
+def test_weights_are_found_in_their_folder_and_missed_without_a_problem(tmp_path, monkeypatch):
+    monkeypatch.setattr(weights.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(weights.huggingface_hub, "try_to_load_from_cache", lambda *_: None)
+    found = doctor.pretrained_weights(str(tmp_path))
+    assert found.remedy
+    assert not found.is_problem
+    for name in PRETRAINED.values():
+        assert name in found.text
+        (tmp_path / f"{name}.safetensors").touch()
+    assert doctor.pretrained_weights(str(tmp_path)).remedy is None
+    assert doctor.pretrained_weights(str(tmp_path / "none")).is_problem
+
+
+def test_what_only_some_searches_need_is_no_problem(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "examine", lambda *_, **__: [doctor.Finding("x", "is away", "get it", False)])
+    assert main(["doctor"]) == 0
+    assert "without  x" in capsys.readouterr().out
 
 
 def test_problems_are_marked_and_end_with_1(tmp_path, monkeypatch, capsys):

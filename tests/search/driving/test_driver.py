@@ -16,7 +16,7 @@ from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, JobS
 from search.store.models import Attempt, Candidate, Epoch, JobRow, MeasurementRow, Search
 from search.store.write import searches
 from search.store.write.searches import LeaseLost
-from workers.job import Decision, EpochReport, Kind, Outcome, Status
+from workers.job import Decision, EpochReport, Job, Kind, Outcome, Status
 
 Make = Callable[..., Any]
 
@@ -121,6 +121,47 @@ def test_a_device_error_is_retried_and_then_given_up(make_bench: Make, answer: A
     assert "2 times" in by_number[2].reason
     assert by_number[4].state != CandidateState.FAILED
     assert {a.state for a in rows(bench, Attempt)} == {AttemptState.DONE, AttemptState.FAILED}
+
+
+def test_an_error_that_no_retry_mends_is_tried_once(make_bench: Make, answer: Any) -> None:
+    bench = make_bench()
+    hopeless = "weights are not here"
+    bench.run(
+        bench.driver(),
+        lambda job: (
+            dataclasses.replace(failed(job, hopeless, Status.ERROR), notes={"retry": False})
+            if job.candidate == 2 and job.kind == Kind.TRAIN
+            else answer(job, bench.digest)
+        ),
+    )
+    candidate = next(c for c in candidates(bench) if c.number == 2)
+    assert candidate.state == CandidateState.FAILED
+    assert candidate.reason == f"train failed: {hopeless}"
+
+
+def test_a_candidate_whose_checkpoint_is_lost_trains_again_from_its_first_epoch(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench(rungs=[1, 3, 9])
+    asked: list[tuple[int, int, int]] = []
+
+    def perform(job: Job) -> Outcome:
+        if job.kind == Kind.TRAIN:
+            asked.append((job.candidate, job.first_epoch, job.last_epoch))
+        if job.first_epoch == 4:
+            return dataclasses.replace(
+                failed(job, "x: the checkpoint is missing", Status.ERROR), notes={"checkpoint_lost": True}
+            )
+        return answer(job, bench.digest)
+
+    bench.run(bench.driver(), perform)
+    lost = [candidate for candidate, first, _ in asked if first == 4]
+    assert lost
+    for candidate in lost:
+        assert (candidate, 1, 9) in asked
+    found = {c.number: c.state for c in candidates(bench)}
+    assert {found[number] for number in lost if number > 0} == {CandidateState.FINISHED}
+    assert CandidateState.FAILED not in found.values()
 
 
 def test_an_outcome_counts_once_and_a_late_one_is_refused(make_bench: Make, answer: Any) -> None:

@@ -45,7 +45,7 @@ def read(settings: DataSettings) -> Listing:
     paths, labels, given = [], [], []
     for split, folder in splits.items():
         for label, name in enumerate(class_names):
-            found = _images(folder / name)
+            found = images(folder / name)
             paths += found
             labels += [label] * len(found)
             given += [split] * len(found)
@@ -112,7 +112,8 @@ def _folders(root: Path) -> list[Path]:
     return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def _images(folder: Path) -> list[Path]:
+def images(folder: Path) -> list[Path]:
+    """Image files below a folder, at any depth, in order."""
     return sorted(_walk(folder, frozenset()))
 
 
