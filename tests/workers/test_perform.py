@@ -111,6 +111,7 @@ def test_a_missing_checkpoint_is_this_machines_fault(tmp_path):
     assert (outcome.status, outcome.epoch) == (Status.ERROR, 1)
     assert outcome.reason is not None
     assert "needs the checkpoint" in outcome.reason
+    assert outcome.notes == {"checkpoint_lost": True}
 
 
 def test_a_failure_lets_go_of_the_memory_that_the_work_held():
