@@ -10,9 +10,10 @@ from dashboards.api import models
 from dashboards.api.answers import ERRORS, Name, answer
 from dashboards.reading import MaybeReading, Reading
 from search.front import front_view
+from search.status import status_of
 from search.store.read import events as read_events
 from search.store.read.searches import search_by_name, searches
-from search.store.read.status import iso, status_of
+from search.store.read.status import iso
 
 router = APIRouter(prefix="/api/searches", tags=["searches"], responses=ERRORS)
 

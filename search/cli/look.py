@@ -17,8 +17,8 @@ OneName = Annotated[str, typer.Argument(metavar="NAME", help="The search.")]
 def status(name: Name = None, as_json: Json = False, db: Database = None) -> None:
     """Show how searches stand: states, counts, the best so far."""
     from search.cli import look_text
+    from search.status import status_of
     from search.store.read.searches import search_by_name, searches
-    from search.store.read.status import status_of
 
     with reading(db) as reader:
         rows = [search_by_name(reader, name)] if name is not None else searches(reader)

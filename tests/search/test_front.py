@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from search.front import FrontView, Standing, front_view
+from search.status import status
 from search.store.models import Candidate, MeasurementRow, Search
 from search.store.read.searches import search_by_name
 from search.store.session import Store
@@ -161,6 +162,22 @@ def test_a_finished_candidate_that_breaks_a_constraint_is_outside(store: Store) 
     assert sum(point.standing == Standing.OUTSIDE for point in view.candidates) == 8
 
 
+def test_the_best_that_status_shows_keeps_the_limits(store: Store) -> None:
+    fastest = min(point.values["latency_ms"] for point in view_of(store).front)
+    with store.read() as reader:
+        free = status(reader, "digits")["best"]
+
+    def work(session: Any) -> None:
+        row = session.get(Search, 1)
+        row.config = dict(row.config) | {"constraints": {"latency_ms": fastest}}
+
+    store.write(work)
+    with store.read() as reader:
+        kept = status(reader, "digits")["best"]
+    assert kept["values"]["latency_ms"] == fastest
+    assert free["values"]["latency_ms"] > fastest
+
+
 def test_a_relative_constraint_waits_for_its_baseline(store: Store) -> None:
     view = view_of(store, lambda session: session.delete(measurement(session, -1)))
     assert view.limits == ()
@@ -210,7 +227,7 @@ def test_status_and_front_read_without_anything_heavy_in_half_a_second(store: St
 import json, sys
 from search.front import front_view
 from search.store.read.searches import search_by_name
-from search.store.read.status import status
+from search.status import status
 from search.store.session import open_store
 store = open_store({str(store.location.path)!r}, create=False)
 with store.read() as reader:

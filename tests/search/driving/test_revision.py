@@ -12,9 +12,9 @@ from search.candidate_json import candidate_dict
 from search.driver import Idle
 from search.front import front_view
 from search.states import SearchState
+from search.status import status_of
 from search.store.read import events, revision
 from search.store.read.searches import search_by_name
-from search.store.read.status import status_of
 from search.store.write import searches
 from workers.job import EpochReport, Job, Kind, Outcome, Status
 

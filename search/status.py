@@ -1,0 +1,66 @@
+"""How a search stands, as `status` shows it: state, counts, and the best so far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from search.front import front_view
+from search.states import JobState, SearchState
+from search.store.read.results import num_epochs
+from search.store.read.rows import SearchRow
+from search.store.read.searches import search_by_name
+from search.store.read.status import candidate_counts, iso, job_counts
+from search.store.reader import Reader
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+
+def status(session: Reader | Session, name: str) -> dict[str, Any]:
+    """The object that `status NAME --json` prints. Raises UserError for an unknown name."""
+    return status_of(session, search_by_name(session, name))
+
+
+def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
+    """Counts hold every state, with 0 where there is none. Times are ISO 8601, UTC.
+
+    best: on the front, by the first objective; None before there is a front. What ran in an interrupted search is
+    counted as pending, which it will be when the search is resumed.
+    """
+    jobs = job_counts(session, search.id)
+    if search.state == SearchState.INTERRUPTED:
+        jobs[JobState.PENDING] += jobs[JobState.RUNNING]
+        jobs[JobState.RUNNING] = 0
+    return {
+        "search": {
+            "name": search.name,
+            "state": str(search.state),
+            "started": iso(search.started),
+            "deadline": iso(search.deadline),
+            "ended": iso(search.ended),
+            "reason": search.reason,
+        },
+        "candidates": _plain(candidate_counts(session, search.id)),
+        "baselines": _plain(candidate_counts(session, search.id, role="baseline")),
+        "jobs": _plain(jobs),
+        "epochs": num_epochs(session, search.id),
+        "best": _best(session, search),
+    }
+
+
+def _best(session: Reader | Session, search: SearchRow) -> dict[str, Any] | None:
+    view = front_view(session, search)
+    first, names = view.objectives[0], [quantity.name for quantity in view.objectives]
+    if not view.front:
+        return None
+    sign = 1 if first.maximise else -1
+    best = max(view.front, key=lambda point: (sign * point.values[first.name], -point.row.number))
+    return {
+        "candidate": best.row.number,
+        "values": {name: best.values[name] for name in names},
+        "intervals": {name: list(interval) for name, interval in best.intervals.items()},
+    }
+
+
+def _plain(counts: dict[Any, int]) -> dict[str, int]:
+    return {str(state): num for state, num in counts.items()}
