@@ -43,9 +43,15 @@ def static(digest: str, name: str) -> FileResponse:
     return FileResponse(path, media_type=_TYPES[path.suffix], headers=FOREVER)
 
 
+def files(folder: Path) -> dict[str, Path]:
+    """Name -> file, of those that lie in the folder itself and are of a kind that a page uses."""
+    found = (path for path in folder.iterdir() if path.suffix in _TYPES)
+    return {path.name: path for path in found if path.is_file() and not path.is_symlink()}
+
+
 @lru_cache(maxsize=1)
 def _files() -> dict[str, Path]:
-    return {path.name: path for path in FOLDER.iterdir() if path.suffix in _TYPES}
+    return files(FOLDER)
 
 
 @lru_cache(maxsize=64)

@@ -93,7 +93,7 @@ async def _ask(app: Dashboard, method: str, target: str, headers: list[tuple[str
     async def receive() -> dict[str, Any]:
         nonlocal asked
         if asked:
-            while not start:
+            while not _is_stream(start):
                 await asyncio.sleep(0.001)
             return {"type": "http.disconnect"}
         asked = True
@@ -108,6 +108,10 @@ async def _ask(app: Dashboard, method: str, target: str, headers: list[tuple[str
     await app(scope, receive, send)
     found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
     return Answer(start["status"], found, bytes(body))
+
+
+def _is_stream(start: Mapping[str, Any]) -> bool:
+    return any(value.startswith(b"text/event-stream") for _, value in start.get("headers", []))
 
 
 @pytest.fixture
