@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,6 +17,7 @@ from search.store.models import Candidate, MeasurementRow, Search
 from search.store.read.searches import search_by_name
 from search.store.session import Store
 
+T = TypeVar("T")
 HEAVY = ("torch", "ray", "optuna", "sqlalchemy", "alembic", "moocore", "numpy", "pydantic")
 
 
@@ -34,12 +35,16 @@ def store(tmp_path_factory: pytest.TempPathFactory, fill_at: Any) -> Iterator[St
 
 def view_of(store: Store, change: Callable[[Any], object] = lambda _: None) -> FrontView:
     """The front after a change that is then rolled back."""
-    seen: list[FrontView] = []
+    return seen_after(store, change, lambda s: front_view(s, search_by_name(s, "digits")))
+
+
+def seen_after(store: Store, change: Callable[[Any], object], look: Callable[[Any], T]) -> T:
+    seen: list[T] = []
 
     def work(session: Any) -> None:
         change(session)
         session.flush()
-        seen.append(front_view(session, search_by_name(session, "digits")))
+        seen.append(look(session))
         raise RolledBack
 
     with pytest.raises(RolledBack):
@@ -164,16 +169,13 @@ def test_a_finished_candidate_that_breaks_a_constraint_is_outside(store: Store) 
 
 def test_the_best_that_status_shows_keeps_the_limits(store: Store) -> None:
     fastest = min(point.values["latency_ms"] for point in view_of(store).front)
-    with store.read() as reader:
-        free = status(reader, "digits")["best"]
 
-    def work(session: Any) -> None:
+    def limit(session: Any) -> None:
         row = session.get(Search, 1)
         row.config = dict(row.config) | {"constraints": {"latency_ms": fastest}}
 
-    store.write(work)
-    with store.read() as reader:
-        kept = status(reader, "digits")["best"]
+    free = seen_after(store, lambda _: None, lambda s: status(s, "digits")["best"])
+    kept = seen_after(store, limit, lambda s: status(s, "digits")["best"])
     assert kept["values"]["latency_ms"] == fastest
     assert free["values"]["latency_ms"] > fastest
 
