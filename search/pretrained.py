@@ -125,18 +125,23 @@ def _look_up(name: str, weights_dir: str | None) -> zoo.Pretrained:
     load_plugins()
     if not WEIGHTS.fullmatch(name):
         raise SpaceError(f"zoo.model: {name[:60]!r} is no name of weights, such as resnet18.a1_in1k")
-    near = models.nearest_pretrained(name)
-    hint = f"timm has {', '.join(near)}" if near else "timm has nothing near"
     try:
         found = zoo.known(zoo.architecture(name)) or models.pretrained(name)
     except ValueError as error:
-        raise SpaceError(f"zoo.model: {name!r}: {error}; {hint}") from None
+        raise SpaceError(f"zoo.model: {name!r}: {error}; {_near(name)}") from None
     if models.has_pretrained(name) or weights.find_local(name, weights_dir):
         return found
     folder = weights_dir or "training.weights_dir"
     raise SpaceError(
-        f"zoo.model: {name!r} names no pretrained weights; {hint}, and {folder} no {name}.safetensors"
+        f"zoo.model: {name!r} names no pretrained weights; {_near(name)}, and {folder} no {name}.safetensors"
     )
+
+
+def _near(name: str) -> str:
+    from spaces import models
+
+    near = models.nearest_pretrained(name)
+    return f"timm has {', '.join(near)}" if near else "timm has nothing near"
 
 
 def _nowhere() -> str:

@@ -34,6 +34,13 @@ def images(*classes: str, count: int = 12) -> Callable[[Path], None]:
     return make
 
 
+def broken_images(folder: Path) -> None:
+    """Every header is whole, and nothing behind it is."""
+    images("cat", "dog")(folder)
+    for path in (folder / "images").rglob("*.png"):
+        path.write_bytes(path.read_bytes()[:60])
+
+
 def an_empty_class(folder: Path) -> None:
     images("cat", "cow")(folder)
     (folder / "images" / "dog").mkdir()
@@ -165,6 +172,80 @@ MISTAKES = {
     "an unwritable output": Mistake(
         HEAD + "artifacts: file/below\n", (":3: artifacts:", "file is not a folder"), regular_file
     ),
+    "a zoo model that timm does not know": Mistake(
+        HEAD + "space:\n  families: [zoo]\n  zoo: {model: [deit_tny_patch16_224.fb_in1k]}\n",
+        ("search.yaml:5: space.zoo.model: 'deit_tny", "timm has deit_tiny_patch16_224.fb_in1k"),
+    ),
+    "a zoo model without weights": Mistake(
+        HEAD + "space: {families: [zoo], zoo: {model: resnet18}}\n",
+        (":3: space.zoo.model: 'resnet18' names no pretrained weights", "resnet18.a1_in1k", "weights_dir"),
+    ),
+    "a zoo model that is no name": Mistake(
+        HEAD + "space: {families: [zoo], zoo: {model: [3]}}\n", (":3: space.zoo.model: 3 is not legal",)
+    ),
+    "weights that are not to be had": Mistake(
+        HEAD + "space: {families: [zoo]}\n",
+        (
+            "space.zoo.model: the weights deit_tiny_patch16_224.fb_in1k are not on this",
+            "training.weights_dir",
+        ),
+    ),
+    "an image size that patches do not divide": Mistake(
+        HEAD
+        + "space: {families: [zoo], zoo: {model: [deit_tiny_patch16_224.fb_in1k], image_size: [64, 70]}}\n",
+        (":3: space.zoo.image_size: 70 is not legal", "patches of 16 px do not divide 70 px", "legal: 64"),
+    ),
+    "more blocks than there are": Mistake(
+        HEAD + "space: {families: [zoo], zoo: {blocks: [12, 13]}}\n",
+        (":3: space.zoo.blocks: 13 is not legal", "has 12 blocks, not 13"),
+    ),
+    "dimensions of a zoo that is not searched": Mistake(
+        HEAD + "space: {zoo: {blocks: [12]}}\n",
+        (":3: space.zoo: is searched only where space.families names",),
+    ),
+    "FLOPs of a network that nobody knows": Mistake(
+        HEAD
+        + "objectives: [accuracy, flops]\ntraining: {recipe: plain}\n"
+        + "space: {families: [zoo], zoo: {model: [resnet18.a1_in1k, mobilenetv3_small_100.lamb_in1k]}}\n",
+        (":3: objectives: the FLOPs of mobilenetv3_small_100.lamb_in1k are not known", "space.zoo.model"),
+    ),
+    "a limit on FLOPs of a network that nobody knows": Mistake(
+        HEAD
+        + "constraints: {flops: 1e9}\ntraining: {recipe: plain}\n"
+        + "space: {families: [zoo], zoo: {model: efficientnet_b0.ra_in1k}}\n",
+        (":3: constraints.flops: the FLOPs of efficientnet_b0.ra_in1k are not known",),
+    ),
+    "fine-tuning what has no weights": Mistake(
+        HEAD + "training: {recipe: finetune}\n",
+        (":3: training.recipe: finetune needs weights", "vit, swin and hybrid have none", "use auto"),
+    ),
+    "a baseline to be fine-tuned without weights": Mistake(
+        HEAD
+        + "training: {recipe: finetune}\nspace: {families: [zoo]}\nbaselines: {mine: {model: resnet18}}\n",
+        (":5: baselines.mine: recipe finetune needs weights", "weights: NAME"),
+    ),
+    "a baseline whose weights are not to be had": Mistake(
+        HEAD + "baselines: {mine: {model: resnet18, weights: resnet18.mine}}\n",
+        (":3: baselines.mine.weights: the weights resnet18.mine are not on this machine",),
+    ),
+    "a baseline whose weights are no name": Mistake(
+        HEAD + "baselines: {mine: {model: resnet18, weights: ../x}}\n",
+        (":3: baselines.mine.weights: '../x' is no name",),
+    ),
+    "a baseline of no image size": Mistake(
+        HEAD + "baselines: {mine: {model: resnet18, image_size: 0}}\n",
+        (":3: baselines.mine.image_size: 0 is outside 4 to 1024",),
+    ),
+    "a bound on a baseline that is not here": Mistake(
+        HEAD + "constraints: {latency_ms: 1x deit_tiny}\n",
+        (":3: constraints.latency_ms: this search has no baseline 'deit_tiny'", "there are: resnet"),
+    ),
+    "a folder of weights that is none": Mistake(
+        HEAD + "training: {weights_dir: file}\n",
+        (":3: training.weights_dir:", "file is not a folder"),
+        regular_file,
+    ),
+    "an image that does not decode": Mistake(FOLDER, ("search.yaml:2: data", "0.png"), broken_images),
     "finalists, which are not built yet": Mistake(
         HEAD + "finalists: {count: 5}\n", (":3: finalists.count:", "yet")
     ),
@@ -182,6 +263,18 @@ VALID = {
     "a bound on the baseline": (HEAD + "constraints: {latency_ms: 1.5x resnet}\n", nothing),
     "a baseline of timm": (
         HEAD + "baselines: {mine: {model: resnet18}}\nconstraints: {params: 2x mine}\n",
+        nothing,
+    ),
+    "the zoo from fresh weights": (
+        HEAD + "training: {recipe: plain}\nspace: {families: [zoo, vit], zoo: {model: [resnet18.a1_in1k]}}\n",
+        nothing,
+    ),
+    "FLOPs of a network that is known": (
+        HEAD + "objectives: [accuracy, flops]\ntraining: {recipe: plain}\nspace: {families: [zoo]}\n",
+        nothing,
+    ),
+    "a baseline of an image size of its own": (
+        HEAD + "baselines: {mine: {model: vit_tiny_patch16_224, args: {img_size: 32}, image_size: 32}}\n",
         nothing,
     ),
     "a deadline to come": (HEAD + 'search: {deadline: "07:00"}\n', nothing),
@@ -242,7 +335,10 @@ def test_validate_says_ok_and_what_it_found(tmp_path, capsys):
         "16 train",
         "vit, swin, hybrid",
         "accuracy, latency_ms",
-        "resnet",
+        "baselines    resnet; no pretrained deit_tiny and resnet18: the weights are not on this machine",
+        "20 different candidates",
+        "16 images decoded",
+        "warning      vit, swin and hybrid will be trained from fresh weights on 16 images",
     ):
         assert words in out
     assert files(tmp_path) == there

@@ -7,6 +7,7 @@ import pytest
 
 from search import config, validate
 from search.errors import UsageError
+from workers import weights
 
 DIGITS = {"name": "hunt", "data": {"source": "digits"}}
 
@@ -36,6 +37,30 @@ def test_a_dry_build_builds_different_candidates_and_repeats_them_for_a_seed():
     assert len({spec.digest for spec in built.specs}) == len(built.specs) == len(built.params)
     assert min(built.params) > 0
     assert validate.dry_build(plan, 4) == built
+
+
+def test_a_dry_build_finds_as_many_different_ones_as_it_is_asked_for_where_there_are_as_many():
+    few = {"families": ["vit"], "vit": {"patch_size": [4], "depth": [1], "heads": [1, 2], "head_width": [16]}}
+    plan = validate.check(loaded(space=few), time.time()).plan
+    assert plan.space.size() == 28
+    assert len(validate.dry_build(plan, 20).specs) == 20
+    assert len(validate.dry_build(plan, 40).specs) == 28
+
+
+def test_a_new_search_decodes_as_many_images_as_a_step_takes():
+    checked = validate.check_new(loaded(training={"batch_size": 32}), time.time())
+    assert checked.batch is not None
+    assert checked.batch.num_images == 32
+    everything = validate.check_new(loaded(data={"source": "digits", "train_limit": 20}), time.time())
+    assert everything.batch is not None
+    assert everything.batch.num_images == 20
+
+
+def test_what_is_checked_of_a_stored_search_asks_no_network_and_decides_nothing(monkeypatch):
+    monkeypatch.setattr(weights, "reachable", lambda name, folder: pytest.fail(name))
+    checked = validate.check(loaded(space={"families": ["zoo"]}), time.time())
+    assert checked.plan.config.baselines is None
+    assert (checked.batch, checked.advice, checked.missing) == (None, None, None)
 
 
 def test_a_space_smaller_than_the_dry_build_is_built_as_far_as_it_goes():
