@@ -189,6 +189,20 @@ def start_site() -> Iterator[Callable[..., Site]]:
         one.end()
 
 
+@pytest.fixture(scope="module")
+def start_site_for_module() -> Iterator[Callable[..., Site]]:
+    """The same, for all tests of a module."""
+    started: list[Site] = []
+
+    def start(db: Path) -> Site:
+        started.append(_start(db))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()
+
+
 @pytest.fixture
 def running(fill_at: Any, tmp_path: Path) -> Iterator[Any]:
     """A database whose search is being run, and which a test may add to."""
