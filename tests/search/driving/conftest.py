@@ -21,7 +21,7 @@ from workers.data.summary import summarise
 from workers.job import CheckpointRef, EpochReport, Evaluation, Job, Kind, Measurement, Outcome, Status
 
 DEVICE = "cpu-of-tests-1t"
-SECTIONS = ("constraints", "training", "limits", "baselines", "space")
+SECTIONS = ("constraints", "training", "limits", "baselines", "space", "objectives")
 
 
 def formula(job: Job, digest: str) -> Outcome:
