@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 PUBLIC = "/static/"  # style sheets and scripts hold no data, and the page that refuses needs them
-POLICY = (
+POLICY = (  # plotly.js writes style elements
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
@@ -73,10 +73,9 @@ class Guard:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         enters = self._enters(scope, query)
         if not _is_own(headers, hosts[0]):
-            follows_link = enters and "origin" not in headers and headers.get("sec-fetch-mode") == "navigate"
-            return (
-                self._let_in(scope, query, redirect=False) if follows_link else refusal(scope, 403, FOREIGN)
-            )
+            if enters and _is_click(headers):
+                return self._let_in(scope, query, redirect=False)
+            return refusal(scope, 403, FOREIGN)
         if scope["path"].startswith(PUBLIC):
             return None
         if enters:
@@ -118,6 +117,12 @@ def _is_own(headers: Headers, host: str) -> bool:
     if any(origin.lower() != f"http://{host.lower()}" for origin in origins):
         return False
     return headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+
+
+def _is_click(headers: Headers) -> bool:
+    """Whether the browser says that it opens a page in a window of its own, as after a click on a link."""
+    kind = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    return kind == ("navigate", "document") and "origin" not in headers
 
 
 def _with_headers(send: Send, *, public: bool) -> Send:

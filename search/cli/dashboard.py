@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -19,4 +20,10 @@ def dashboard(
     """Show searches in a browser, also while they run; prints the link to open."""
     from dashboards.server import serve
 
-    serve(db, port, lambda url: print(f"ready {url}", flush=True))
+    def ready(url: str) -> None:
+        print(f"ready {url}", flush=True)
+
+    def warn(text: str) -> None:
+        print(f"paretovit: {text}", file=sys.stderr, flush=True)
+
+    serve(db, port, ready, warn)

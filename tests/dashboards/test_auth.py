@@ -178,7 +178,8 @@ def test_a_foreign_origin_is_refused_on_every_route_and_verb_with_a_valid_token(
 
 
 def test_a_link_on_another_page_opens_the_dashboard_only_with_the_token_and_as_a_page(asked: Any) -> None:
-    click = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "authorization": None}
+    click = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    click |= NO_TOKEN
     answer = asked.get(f"/?token={TOKEN}", click)
     assert answer.status == 200
     assert answer.body == b""
@@ -187,6 +188,7 @@ def test_a_link_on_another_page_opens_the_dashboard_only_with_the_token_and_as_a
     assert asked.get("/", click | {"cookie": COOKIE}).status == 403
     assert asked.get("/?token=x", click).status == 403
     assert asked.get(f"/?token={TOKEN}", click | {"sec-fetch-mode": "no-cors"}).status == 403
+    assert asked.get(f"/?token={TOKEN}", click | {"sec-fetch-dest": "iframe"}).status == 403
     assert asked.get(f"/?token={TOKEN}", click | {"origin": "http://evil.example"}).status == 403
     assert asked.get(f"/api/searches?token={TOKEN}", click).status == 403
 
