@@ -33,7 +33,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-NO_TOKEN = "Open the link that `paretovit dashboard` printed: it holds the token of this start."
+NO_TOKEN = "Open the link that paretovit dashboard printed: it holds the token."
+NO_BEARER = "Send the token of the link that paretovit dashboard printed, as Authorization: Bearer TOKEN."
 FOREIGN = "A page of another origin asked for this. Open the dashboard from its own address."
 
 
@@ -80,7 +81,11 @@ class Guard:
             return None
         if enters:
             return self._let_in(scope, query, redirect=True)
-        return None if self._has_token(headers) else refusal(scope, 401, NO_TOKEN)
+        if self._has_token(headers):
+            return None
+        response = refusal(scope, 401, NO_BEARER if is_api(scope) else NO_TOKEN)
+        response.headers["WWW-Authenticate"] = "Bearer"
+        return response
 
     def _enters(self, scope: Scope, query: list[tuple[str, str]]) -> bool:
         """Whether this opens a page by a link that holds the token."""
