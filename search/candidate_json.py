@@ -19,7 +19,7 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
 
     Raises UserError, naming what there is, for an unknown one.
     """
-    row = _row(reader, search, which)
+    row = candidates.find(reader, search.id, which)
     view = front_view(reader, search)
     point = next(p for p in (*view.baselines, *view.candidates) if p.row.id == row.id)
     settings = search.config["search"]
@@ -67,13 +67,6 @@ def measurements_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
 def attempts_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
     """The attempts at its jobs, in the order of their start."""
     return [_attempt(attempt) for attempt in jobs.attempts(reader, row.id)]
-
-
-def _row(reader: Reader, search: SearchRow, which: str) -> CandidateRow:
-    text = which.removeprefix("#")
-    if text.removeprefix("-").isdecimal() and len(text) < 10:  # more digits are no database's integer
-        return candidates.candidate(reader, search.id, int(text))
-    return candidates.baseline(reader, search.id, which)
 
 
 def _known(point: FrontPoint) -> dict[str, Any]:

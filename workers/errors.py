@@ -24,3 +24,7 @@ class CheckpointError(MachineError):
 
 class WeightsError(MachineError):
     """Pretrained weights that are not here or do not fit. Trying again changes nothing; the message names the file."""
+
+
+class ExportError(RuntimeError):
+    """A model that cannot be exported, or an exported folder that is not as it should be. The message names what."""

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from search.cli import dashboard, db, doctor, init, look, measure, pick, run, space, validate
+from search.cli import dashboard, db, doctor, export, init, look, measure, pick, run, space, validate
 from search.cli.packages import check_packages
 from search.errors import UserError
 
@@ -60,6 +60,8 @@ app.command("show")(look.show)
 app.command("pick")(pick.pick)
 app.command("report")(look.report)
 app.command("dashboard")(dashboard.dashboard)
+app.command("export")(export.export)
+app.command("verify")(export.verify)
 app.command("space")(space.space)
 app.command("measure")(measure.measure)
 app.command("doctor")(doctor.doctor)

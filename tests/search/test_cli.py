@@ -22,6 +22,8 @@ OPTIONS = {
     "status": ["--db", "--json"],
     "front": ["--all", "--csv", "--db", "--json"],
     "pick": ["--at-least", "--db", "--json", "--knee", "--under", "--weights"],
+    "export": ["--db", "--onnx", "--to"],
+    "verify": ["--json"],
     "show": ["--db", "--json"],
     "report": ["--db", "--to"],
     "dashboard": ["--db", "--port"],

@@ -67,6 +67,14 @@ def baseline(session: Reader | Session, search_id: int, name: str) -> CandidateR
     raise UserError(f"no baseline {name!r}; there are: {', '.join(str(row.name) for row in rows) or 'none'}")
 
 
+def find(session: Reader | Session, search_id: int, which: str) -> CandidateRow:
+    """The candidate of a number (`17`, `#17`), or the baseline of a name. Raises UserError naming what there is."""
+    text = which.removeprefix("#")
+    if text.removeprefix("-").isdecimal() and len(text) < 10:  # more digits are no database's integer
+        return candidate(session, search_id, int(text))
+    return baseline(session, search_id, which)
+
+
 def _candidate(row: Row) -> CandidateRow:
     intervals = {name: (low, high) for name, (low, high) in decode(row["intervals"]).items()}
     return CandidateRow(

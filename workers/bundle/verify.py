@@ -1,0 +1,111 @@
+"""Whether an exported folder is what was exported, and still answers as it did. Imports no torch.
+
+First every file is compared with the manifest. Then the model is run in a process of its own, with the program text
+that `source` gives: the folder's modeling.py is compared with it and never run, so no code of a folder is executed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spaces.spec import ArchSpec
+from workers.bundle import manifest
+from workers.bundle.manifest import MODELING, SPEC
+from workers.bundle.source import modeling_source
+from workers.errors import ExportError
+
+TOLERANCE = 1e-4
+"""Largest difference of a score, as a share of the largest score or of 1. Runtimes and processors add fp32 numbers up
+in different orders, which comes to some 1e-6; another network or another image changes the first digits."""
+
+MAX_SECONDS = 1800
+INSTALL = "pip install 'paretovit[export]'"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """files: of the folder, by name. differences: file -> largest absolute difference of a score from the stored ones.
+    tolerance: the largest that passes. versions: of the packages that it was run with. facts: of the manifest.
+    imported: top-level packages that the check had loaded."""
+
+    folder: str
+    files: tuple[str, ...]
+    differences: Mapping[str, float]
+    tolerance: float
+    num_images: int
+    versions: Mapping[str, str]
+    facts: Mapping[str, Any]
+    imported: tuple[str, ...]
+
+
+def verify(folder: Path) -> Verified:
+    """Raises ExportError naming the file that is not as it should be."""
+    found = manifest.check(folder)
+    source = _own_source(folder)
+    answers = _rerun(folder, source)
+    tolerance = TOLERANCE * max(1.0, float(answers["largest"]))
+    for name, difference in answers["differences"].items():
+        _judge(folder, name, difference, tolerance)
+    return Verified(
+        folder=str(folder),
+        files=(*sorted(found.files), manifest.NAME),
+        differences=answers["differences"],
+        tolerance=tolerance,
+        num_images=int(answers["num_images"]),
+        versions=answers["versions"],
+        facts=found.facts,
+        imported=tuple(answers["imported"]),
+    )
+
+
+def _own_source(folder: Path) -> str:
+    """The text that this program has for the folder's modeling.py. Raises ExportError where they differ."""
+    try:
+        spec = ArchSpec.from_dict(json.loads((folder / SPEC).read_text(encoding="utf-8")))
+        source = modeling_source(spec.model)
+        is_ours = (folder / MODELING).read_bytes() == source.encode()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ExportError(f"{folder}: {SPEC} is no description of a network ({error})") from error
+    if not is_ours:
+        raise ExportError(
+            f"{folder}: {MODELING} is not what this paretovit writes, and is not run; "
+            "verify the folder with the version that wrote it"
+        )
+    return source
+
+
+def _rerun(folder: Path, source: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="paretovit-verify-") as scratch:
+        own = Path(scratch, MODELING)
+        own.write_text(source, encoding="utf-8")
+        script = Path(__file__).with_name("recheck.py")
+        command = [sys.executable, "-I", "-B", str(script), str(own), str(folder.absolute())]
+        try:
+            done = subprocess.run(
+                command, cwd=scratch, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ExportError(f"{folder}: the model gave no answer in {MAX_SECONDS} seconds") from error
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        reason = lines[-1].strip()[:300] if lines else f"exit code {done.returncode}"
+        raise ExportError(f"{folder}: the model does not run: {reason}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _judge(folder: Path, name: str, difference: float | None, tolerance: float) -> None:
+    if difference is None:
+        raise ExportError(f"{folder}: {name} cannot be checked without onnxruntime: {INSTALL}")
+    if not (math.isfinite(difference) and difference <= tolerance):
+        raise ExportError(
+            f"{folder}: {name} gives other scores than those stored: they differ by {difference:.3g}, "
+            f"more than {tolerance:.3g}"
+        )
