@@ -77,6 +77,15 @@ def filled(tmp_path: Path) -> Iterator[Filled]:
 
 
 @pytest.fixture
+def running(tmp_path: Path) -> Iterator[Filled]:
+    """A database whose search is being run, by this process."""
+    made = fill(tmp_path / "running.db")
+    made.begin()
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
 def hostile(tmp_path: Path) -> Iterator[Filled]:
     """The same, with markup in every name, argument, class and reason."""
     made = fill(tmp_path / "hostile.db", name="evil" + HOSTILE, hostile=HOSTILE)

@@ -21,6 +21,9 @@
     function draw() {
       if (hasPlotly) chart.draw(data, view());
       byId("axes-note").textContent = paretovit.axesNote(data, view());
+    }
+    function drawAll() {
+      draw();
       if (hasPlotly) paretovit.curves(byId("curves-chart"), data.looks, data.name);
     }
     function select(key, reveal) {
@@ -106,12 +109,12 @@
       });
       byId("candidates").tBodies[0].addEventListener(kind === "mouseover" ? "mouseleave" : "focusout", () => { last = null; });
     }
-    paretovit.theme.onChange(draw);
-    paretovit.narrow.addEventListener("change", draw);
+    paretovit.theme.onChange(drawAll);
+    paretovit.narrow.addEventListener("change", drawAll);
     offer();
     recall();
     table.filter(hidden);
-    draw();
+    drawAll();
 
     return {
       // What came since: data of the charts, and the rows of the table. Returns the rows that changed, as the table does.
@@ -119,7 +122,7 @@
         data = now;
         offer();
         const changes = table.update(rows);
-        draw();
+        drawAll();
         return changes;
       },
     };

@@ -48,10 +48,11 @@
       });
       rows = keyed.map(([, row]) => row);
     }
+    // Puts the rows into their order; a large table that is in order already is left alone.
     function place() {
       const there = body.rows;
       if (there.length === rows.length && rows.every((row, i) => there[i] === row)) return;
-      keepingFocus(table, () => body.replaceChildren(...rows));
+      body.replaceChildren(...rows);
     }
     function mark(row) {
       row.hidden = hidden.has(row.dataset.group);
@@ -74,7 +75,7 @@
         for (const other of headers) other.removeAttribute("aria-sort");
         header.setAttribute("aria-sort", direction || next);
         order();
-        place();
+        keepingFocus(table, place);
       },
       filter: (groups) => {
         hidden = groups;
@@ -102,7 +103,10 @@
           return row;
         });
         order();
-        place();
+        keepingFocus(table, () => {
+          for (const [old, row] of changes) if (old) old.replaceWith(row);
+          place();
+        });
         return changes;
       },
     };

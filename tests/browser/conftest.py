@@ -204,15 +204,6 @@ def start_site_for_module() -> Iterator[Callable[..., Site]]:
 
 
 @pytest.fixture
-def running(fill_at: Any, tmp_path: Path) -> Iterator[Any]:
-    """A database whose search is being run, and which a test may add to."""
-    made = fill_at(tmp_path / "running.db")
-    made.begin()
-    yield made
-    made.store.close()
-
-
-@pytest.fixture
 def running_site(running: Any, start_site: Callable[..., Site]) -> Site:
     """A dashboard on it."""
     return start_site(running.path)

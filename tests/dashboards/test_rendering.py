@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import json
+
+import jinja2
+import pytest
+
+from dashboards import rendering
+
+
+def test_embedded_json_holds_no_markup_and_is_the_same_value() -> None:
+    value = {"a": "</script><!--&lt;", "b": [1.5, None, "\u2028"]}
+    text = str(rendering.embedded(value))
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == value
+
+
+def test_a_number_that_json_lacks_is_refused() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        rendering.embedded({"a": float("nan")})
+
+
+def test_values_are_escaped_and_missing_ones_are_errors() -> None:
+    context = {
+        "title": "<b>",
+        "text": "<i>",
+        "status": 404,
+        "live": None,
+        "asset": str,
+        "plotly": "",
+        "url_of": str,
+    }
+    page = rendering.render("error.html", **context)
+    assert "&lt;b&gt;" in page
+    assert "<i>" not in page
+    with pytest.raises(jinja2.UndefinedError):
+        rendering.render("error.html", **{key: value for key, value in context.items() if key != "text"})
+
+
+def test_a_version_changes_with_what_it_is_of() -> None:
+    assert rendering.version(("a", 1)) == rendering.version(("a", 1))
+    assert rendering.version(("a", 1)) != rendering.version(("a", 2))
