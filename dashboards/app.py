@@ -23,6 +23,7 @@ from search.store.readonly import DatabaseMissing, DatabaseUnreadable, ReadOnlyS
 
 API = (api_changes, api_candidates, api_searches)
 PAGES = (assets, searches, candidate, front)
+_PLAIN = {404: "There is nothing at this address.", 405: "This address answers GET alone."}
 DESCRIPTION = """Architecture searches: how they stand, their fronts, their candidates. Read only.
 
 Give the token of the link that `paretovit dashboard` prints as `Authorization: Bearer TOKEN`."""
@@ -72,7 +73,8 @@ def _user_error(request: Request, error: Exception) -> Response:
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = refusal(request.scope, error.status_code, str(error.detail))
+    text = _PLAIN.get(error.status_code, error.detail)
+    response = refusal(request.scope, error.status_code, text)
     response.headers.update(error.headers or {})
     return response
 

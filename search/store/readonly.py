@@ -115,8 +115,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     """
     try:
         return _begin(f"{path.as_uri()}?mode=ro")
-    except sqlite3.OperationalError:
-        if path.with_name(path.name + "-wal").exists():
+    except sqlite3.OperationalError as error:
+        may_not_write = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+        if not may_not_write or path.with_name(path.name + "-wal").exists():
             raise
         return _begin(f"{path.as_uri()}?mode=ro&immutable=1")
 

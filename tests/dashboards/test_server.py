@@ -123,6 +123,28 @@ def test_no_host_or_two_of_them_are_refused(filled_once: Any, start_dashboard: A
     assert raw(running, f"GET / HTTP/1.0\r\n{rest}").split(" ")[1] == "403"
 
 
+def test_a_mistake_inside_is_a_page_here_a_traceback_there_and_not_the_end(
+    filled: Any, start_dashboard: Any
+) -> None:
+    from sqlalchemy import text
+
+    running = start_dashboard(filled.path)
+    filled.store.write(lambda session: session.execute(text("UPDATE search SET config = '[1'")))
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+    connection.request("GET", "/searches/digits", headers={"Authorization": f"Bearer {running.token}"})
+    response = connection.getresponse()
+    page = response.read().decode()
+    connection.close()
+    assert response.status == 500
+    assert response.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "JSONDecodeError" in page
+    assert "Traceback" not in page
+    assert get(running, "/api/searches/digits")[0] == 500
+    assert get(running, "/api/openapi.json")[0] == 200
+    assert running.end() == 0
+    assert "Traceback" in running.errors.read_text()
+
+
 def test_forwarding_headers_change_nothing(filled_once: Any, start_dashboard: Any) -> None:
     running = start_dashboard(filled_once.path)
     forwarded = {

@@ -103,8 +103,8 @@ def test_without_a_database_the_list_is_empty_and_a_search_is_not_there_yet(
         ("/api/searches/digits/events?after=x", 422, "after"),
         ("/api/searches/digits/front?all=perhaps", 422, "all"),
         ("/api/changes?since=" + "x" * 100, 422, "since"),
-        ("/api/nothing", 404, "Not Found"),
-        ("/api", 404, "Not Found"),
+        ("/api/nothing", 404, "nothing at this address"),
+        ("/api", 404, "nothing at this address"),
     ],
 )
 def test_a_mistake_is_one_line_of_json(asked: Any, target: str, status: int, told: str) -> None:

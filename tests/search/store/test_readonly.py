@@ -172,9 +172,13 @@ def test_a_database_that_is_removed_and_another_in_its_place_are_noticed(filled:
     assert found() == ["another"]
 
 
-def test_a_lock_that_stays_is_told_after_a_moment(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+def test_a_lock_that_stays_is_told_after_a_moment(
+    path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
     monkeypatch.setattr("search.store.readonly.PATIENCE_SECONDS", 0.2)
     holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute(f"PRAGMA journal_mode={mode}")
     holder.execute("PRAGMA locking_mode=EXCLUSIVE")
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(DatabaseUnreadable, match="locked"):
