@@ -5,10 +5,11 @@ Exit codes: 0 ok, 1 failure, 2 usage or config, 3 no feasible candidate, 130 int
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -95,6 +96,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def script() -> NoReturn:
+    """The installed command: `main`, and out."""
+    code = main()
+    if "ray" in sys.modules:
+        # Taking torch and Ray apart takes seconds, and has stood still for over a minute on a loaded machine.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "paretovit"
@@ -108,4 +121,4 @@ def _fail(message: str, code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    script()
