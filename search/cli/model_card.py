@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from dashboards.words import architecture, interval, number, printable
@@ -35,13 +34,14 @@ _VALIDATED = (
 
 
 def text(wanted: Wanted, contents: Contents) -> str:
-    """Markdown. What users and models have named stands in it as text, whatever it holds."""
+    """Markdown. What users and models have named stands in it as text, whatever it holds: each name is a code span, and
+    no line is broken inside one, where it could begin a heading or a list."""
     sections = [
         f"# {_title(wanted)}",
-        _wrapped(_lead(wanted, contents)),
+        _lead(wanted, contents),
         "## Figures",
         _figures(wanted),
-        _wrapped(_VALIDATED),
+        _VALIDATED,
         *_compared(wanted),
         "## Use",
         *_use(contents),
@@ -109,7 +109,7 @@ def _compared(wanted: Wanted) -> list[str]:
     ]
     if not figures:
         return []
-    return [_wrapped(f"For comparison, measured and trained the same way: {'; '.join(figures)}.")]
+    return [f"For comparison, measured and trained the same way: {'; '.join(figures)}."]
 
 
 def _use(contents: Contents) -> list[str]:
@@ -117,10 +117,8 @@ def _use(contents: Contents) -> list[str]:
     lines = ["With torch and timm, in this folder:", _CODE, "or `python modeling.py image.png`."]
     if contents.onnx:
         lines.append(
-            _wrapped(
-                f"`model.onnx` takes `images`, float32 [n, {channels}, {side}, {side}] as `preprocess` makes them, and "
-                "gives `scores`, float32 [n, classes], for any n."
-            )
+            f"`model.onnx` takes `images`, float32 [n, {channels}, {side}, {side}] as `preprocess` makes them, and "
+            "gives `scores`, float32 [n, classes], for any n."
         )
     return lines
 
@@ -165,7 +163,3 @@ def cell(words: str) -> str:
     """A sentence, which may hold names, inside a table."""
     escaped = printable(words).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f"\\{c}" if c in "\\`*_[]|" else c for c in escaped)
-
-
-def _wrapped(words: str) -> str:
-    return textwrap.fill(words, 110, break_long_words=False, break_on_hyphens=False)
