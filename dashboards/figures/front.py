@@ -169,6 +169,7 @@ def limit_shape(theme: Theme) -> dict[str, Any]:
         "label": {
             "text": "limit",
             "textposition": "end",
+            "padding": 5,
             "textangle": 0,
             "font": {"color": theme.limit, "size": 12},
         },

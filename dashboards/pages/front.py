@@ -32,11 +32,13 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/searches/{name:path}/data")
 def data(reader: Reading, name: str) -> JSONResponse:
-    """What the open page takes over: its parts, the data of its charts, and [key, version, HTML] of every row."""
+    """What the open page takes over: its parts, the data of its charts, the table's headings, and [key, version, HTML]
+    of every row."""
     found, values = _found(reader, name)
     row_html = rendering.part("candidate_row")
     rows = [[row.key, rendering.version(row), str(row_html(row))] for row in values["rows"]]
-    return update(replace(found, data={**found.data, "rows": rows}))
+    columns = rendering.render("sections/columns.html", columns=values["columns"])
+    return update(replace(found, data={**found.data, "columns": columns, "rows": rows}))
 
 
 @router.get("/searches/{name:path}")

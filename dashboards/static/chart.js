@@ -20,7 +20,7 @@
     const members = {};
     for (const key of keys) (members[data.points[key].group] = members[data.points[key].group] || []).push(key);
     const value = (key, name) => (name in data.points[key].values ? data.points[key].values[name] : null);
-    let strip = false;
+    let strip = false, plotted = false;
     for (const trace of traces) {
       const { role, group } = trace.meta;
       if (role === "line") line(trace, data, view, value);
@@ -34,13 +34,15 @@
         trace.hovertext = trace.ids.map((key) => data.points[key].hover);
         trace.visible = !view.hidden.has(group);
         if (inStrip) strip = strip || (trace.visible && known.some(Boolean));
-        else if (trace.meta.bars) {
+        else plotted = plotted || (trace.visible && known.some(Boolean));
+        if (trace.meta.bars) {
           Object.assign(trace.error_x, bars(trace, data, view.x));
           Object.assign(trace.error_y, bars(trace, data, view.y));
         }
       }
     }
     axes(layout, data, view, strip);
+    if (!plotted) empty(layout, strip);
     layout.shapes = limits(data, look.limit, view);
     return { traces, layout };
   }
@@ -89,12 +91,24 @@
     layout.uirevision = [view.x, view.y, view.logX, view.logY].join();
     if (narrow.matches) layout.margin = { l: 48, r: 8, t: 24, b: 48 };
   }
+  // Ranges that plotly would make up for nothing say nothing.
+  function empty(layout, strip) {
+    Object.assign(layout.yaxis, { type: "linear", range: [0, 1], autorange: false, showticklabels: false });
+    if (!strip) Object.assign(layout.xaxis, { type: "linear", range: [0, 1], autorange: false, showticklabels: false });
+    layout.uirevision = "empty";
+    layout.annotations = [{
+      text: "Nothing has both figures yet", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.55,
+      font: { size: 15, color: layout.xaxis.tickfont.color },
+    }];
+  }
   function limits(data, shape, view) {
     const shapes = [];
     for (const [name, across, along] of [[view.x, "x", "y"], [view.y, "y", "x"]]) {
       const limit = data.axes[name].limit;
       if (limit === null) continue;
+      const label = Object.assign({}, shape.label, across === "x" ? { xanchor: "right", yanchor: "top" } : {});
       shapes.push(Object.assign(copy(shape), {
+        label,
         [across + "ref"]: across, [across + "0"]: limit, [across + "1"]: limit,
         [along + "ref"]: "paper", [along + "0"]: 0, [along + "1"]: 1,
       }));

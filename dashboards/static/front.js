@@ -117,11 +117,11 @@
     drawAll();
 
     return {
-      // What came since: data of the charts, and the rows of the table. Returns the rows that changed, as the table does.
-      update: (now, rows) => {
+      // What came since: data of the charts, and of the table. Returns the rows that changed, as the table does.
+      update: (now, columns, rows) => {
         data = now;
         offer();
-        const changes = table.update(rows);
+        const changes = table.update(columns, rows);
         drawAll();
         return changes;
       },

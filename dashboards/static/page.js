@@ -83,7 +83,7 @@
         for (const [key, line] of said(element)) if (before.get(key) !== line) lines.push(line);
       }
       if (front) {
-        for (const [old, row] of front.update(update.chart, update.rows)) {
+        for (const [old, row] of front.update(update.chart, update.columns, update.rows)) {
           if (!old || old.dataset.said !== row.dataset.said) lines.push(row.dataset.said);
         }
       } else if (update.chart) {

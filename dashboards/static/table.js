@@ -28,12 +28,24 @@
 
   paretovit.candidateTable = function (table) {
     const body = table.tBodies[0];
-    const headers = Array.from(table.tHead.rows[0].cells);
     let rows = Array.from(body.rows);
     let hidden = new Set();
     let chosen = null;
 
-    const sortedBy = () => headers.find((header) => header.hasAttribute("aria-sort"));
+    const headers = () => Array.from(table.tHead.rows[0].cells);
+    const sortedBy = () => headers().find((header) => header.hasAttribute("aria-sort"));
+    // Figures that nothing had before bring columns of their own.
+    function head(html) {
+      const labels = (row) => Array.from(row.cells, (cell) => cell.textContent);
+      const row = parsed(html);
+      if (labels(row).join("\n") === labels(table.tHead.rows[0]).join("\n")) return;
+      const before = sortedBy();
+      for (const cell of row.cells) {
+        cell.removeAttribute("aria-sort");
+        if (before && cell.textContent === before.textContent) cell.setAttribute("aria-sort", before.getAttribute("aria-sort"));
+      }
+      keepingFocus(table.tHead, () => table.tHead.replaceChildren(row));
+    }
     function order() {
       const header = sortedBy();
       if (!header) return;
@@ -68,11 +80,11 @@
         return header ? [header.cellIndex, header.getAttribute("aria-sort")] : null;
       },
       sort: (column, direction) => {
-        const header = headers[column];
+        const header = headers()[column];
         if (!header) return;
         const before = header.getAttribute("aria-sort");
         const next = before ? (before === "descending" ? "ascending" : "descending") : header.dataset.first;
-        for (const other of headers) other.removeAttribute("aria-sort");
+        for (const other of headers()) other.removeAttribute("aria-sort");
         header.setAttribute("aria-sort", direction || next);
         order();
         keepingFocus(table, place);
@@ -87,9 +99,10 @@
         const row = rows.find((one) => one.dataset.key === key);
         if (reveal && row) row.scrollIntoView({ block: "nearest" });
       },
-      // list: [key, version, html] of every row, in the order of the server. Rows of a known version stay as they are.
-      // Returns what changed: [row before or null, row now].
-      update: (list) => {
+      // columns: HTML of the headings. list: [key, version, html] of every row, in the order of the server. Rows of a
+      // known version stay as they are. Returns what changed: [row before or null, row now].
+      update: (columns, list) => {
+        head(columns);
         const before = new Map(rows.map((row) => [row.dataset.key, row]));
         const changes = [];
         rows = list.map(([key, version, html]) => {

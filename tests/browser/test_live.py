@@ -66,6 +66,30 @@ def test_a_row_that_changes_keeps_the_focus(visit: Any, running: Any, running_si
     assert "#19: failed" in page.locator("#news").inner_text()
 
 
+def test_the_first_figures_bring_their_columns_and_axes(visit: Any, running: Any, running_site: Any) -> None:
+    from sqlalchemy import delete
+
+    from search.store.models import Candidate, MeasurementRow
+
+    running.store.write(
+        lambda session: [session.execute(delete(table)) for table in (MeasurementRow, Candidate)]
+    )
+    page = watched(visit, running_site, "/searches/digits")
+    headings = page.locator("#candidates thead th")
+    assert headings.count() == 7
+    assert "there is no front" in page.locator("#front_words").inner_text()
+    assert "Nothing has both figures yet" in page.locator("#front-chart").text_content()
+    headings.nth(5).get_by_role("button").click()
+    running.add(1, "finished", 20)
+    page.wait_for_selector("tr[data-key=c1]")
+    assert headings.count() == page.locator("tr[data-key=c1] > *").count() == 13
+    assert page.locator("#candidates th[aria-sort]").inner_text().startswith("Architecture")
+    assert page.locator("#axis-x option").count() == 8
+    assert page.input_value("#axis-x") == "latency_ms"
+    assert "1 candidate is on the front" in page.locator("#front_words").inner_text()
+    page.wait_for_selector("#front-chart .scatterlayer .point")
+
+
 def test_a_candidate_that_ends_says_so_on_its_page(visit: Any, running: Any, running_site: Any) -> None:
     page = watched(visit, running_site, "/searches/digits/candidates/19")
     assert page.locator("#verdict .state").inner_text() == "waiting"
