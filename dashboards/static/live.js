@@ -6,7 +6,7 @@
   const { source, stream } = document.body.dataset;
   const mark = document.getElementById("live");
   const news = document.getElementById("news");
-  const SHORTEST = 1000, PAUSES = 10, RETRY = 3000;
+  const SHORTEST = 1000, PAUSES = 20, RETRY = 3000;
   let revision = document.body.dataset.revision;
   let ended = document.body.dataset.ended === "true";
   let events = null, retry = null, timer = null;
