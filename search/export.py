@@ -41,8 +41,11 @@ class Wanted:
         return _label(self.view.search, self.point.row)
 
 
-def prepare(reader: Reader, search: SearchRow, which: str, *, onnx: bool = False) -> Wanted:
-    """What is wanted, from the database alone. which: a candidate's number or a baseline's name.
+def prepare(
+    reader: Reader, search: SearchRow, which: str, *, onnx: bool = False, images: bool = True
+) -> Wanted:
+    """What is wanted, from the database alone. which: a candidate's number or a baseline's name. onnx, images: see
+    `Request`.
 
     Raises UserError for what is not there, and for what has not been trained in full, with its state and the reason.
     """
@@ -62,6 +65,7 @@ def prepare(reader: Reader, search: SearchRow, which: str, *, onnx: bool = False
         checkpoint=CheckpointRef(last.path, row.epoch, last.sha256, last.num_bytes),
         source=_source(search),
         onnx=onnx,
+        images=images,
     )
     return Wanted(request, point, view)
 

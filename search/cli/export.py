@@ -21,6 +21,9 @@ def export(
     onnx: Annotated[
         bool, typer.Option("--onnx", help="Also write model.onnx; needs the extra `export`.")
     ] = False,
+    without_images: Annotated[
+        bool, typer.Option("--without-images", help="Bring no validation images along, to check with.")
+    ] = False,
     db: Database = None,
 ) -> None:
     """Export a trained model: a folder that needs torch and timm alone."""
@@ -32,7 +35,8 @@ def export(
     from search.store.read.searches import search_by_name
 
     with reading(db) as reader:
-        wanted = exports.prepare(reader, search_by_name(reader, name), candidate, onnx=onnx)
+        search = search_by_name(reader, name)
+        wanted = exports.prepare(reader, search, candidate, onnx=onnx, images=not without_images)
     exported = exports.write(wanted, to, partial(model_card.text, wanted))
     for line in _exported(wanted.label, exported):
         typer.echo(line)
@@ -64,7 +68,7 @@ def _exported(label: str, exported: Exported) -> list[str]:
         f"checked: {_checked(verified)}",
     ]
     if missing is not None:
-        lines.append(f"its sample is noise, because the validation images are not to be had: {missing}")
+        lines.append(f"the sample holds no validation images but noise: {missing}")
     return [printable(line) for line in lines]
 
 

@@ -22,7 +22,7 @@ OPTIONS = {
     "status": ["--db", "--json"],
     "front": ["--all", "--csv", "--db", "--json"],
     "pick": ["--at-least", "--db", "--json", "--knee", "--under", "--weights"],
-    "export": ["--db", "--onnx", "--to"],
+    "export": ["--db", "--onnx", "--to", "--without-images"],
     "verify": ["--json"],
     "show": ["--db", "--json"],
     "report": ["--db", "--to"],

@@ -63,7 +63,7 @@ def export(request: Request, target: Path, card: Card, facts: Mapping[str, Any])
     if request.onnx:
         onnx_runtime.check_installed()
     network, metadata = _trained(request)
-    images = sample.take(request.source, metadata)
+    images = sample.take(request.source, metadata, request.images)
     weights = json.loads(metadata["weights"]) if "weights" in metadata else None
     contents = Contents(_preprocessing(request.spec, images.data), images, request.onnx, weights)
     with new_folder(target) as folder:

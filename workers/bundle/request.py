@@ -22,10 +22,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Request:
-    """One trained network. artifacts: the folder that `checkpoint.path` starts at. onnx: write model.onnx too."""
+    """One trained network. artifacts: the folder that `checkpoint.path` starts at. onnx: write model.onnx too.
+    images: bring validation images along; else noise."""
 
     spec: ArchSpec
     artifacts: str
     checkpoint: CheckpointRef
     source: Source
     onnx: bool = False
+    images: bool = True

@@ -36,15 +36,19 @@ class Sample:
         return f"{count} {'noise' if self.missing else 'validation'} image{'' if count == 1 else 's'}"
 
 
-def take(source: Source, facts: Mapping[str, str]) -> Sample:
-    """Validation images, spread over their split; noise of the same mean and deviation where those are gone.
+def take(source: Source, facts: Mapping[str, str], images: bool = True) -> Sample:
+    """Validation images, spread over their split; noise of the same mean and deviation where those are gone, or are not
+    to be taken (`images`).
 
     facts: a checkpoint's metadata, which says in `mean` and `scale` how images were normalised. One of an older
     version does not: then the training images are needed. Raises ExportError where these are gone or have changed.
     """
-    found, missing = _listed(source)
+    is_known = "mean" in facts and "scale" in facts
+    found, missing = _listed(source) if images or not is_known else (None, "")
     data = _normalisation(source, facts, found, missing)
-    if found is not None:
+    if not images:
+        missing = "no images were to be brought along"
+    elif found is not None:
         try:
             return Sample(_validation(found), data)
         except (DataError, OSError) as error:

@@ -81,9 +81,13 @@ def test_a_candidate_comes_home_and_checks_out(run: Run, tmp_path: Path) -> None
     assert err == f"paretovit: {target}: model.safetensors has changed since it was exported\n"
 
 
-def test_a_baseline_comes_home_with_onnx(run: Run, tmp_path: Path) -> None:
-    code, out, _ = run("export", "mini", "resnet", "--to", str(tmp_path / "resnet"), "--onnx")
+def test_a_baseline_comes_home_with_onnx_and_without_images(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run(
+        "export", "mini", "resnet", "--to", str(tmp_path / "resnet"), "--onnx", "--without-images"
+    )
     assert code == 0
+    assert "the sample holds no validation images but noise" in out
+    assert "32 noise images" in (tmp_path / "resnet" / "README.md").read_text()
     assert "model.onnx" in out
     assert {path.name for path in (tmp_path / "resnet").iterdir()} == {
         *manifest.REQUIRED,

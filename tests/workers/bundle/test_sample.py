@@ -113,3 +113,18 @@ def test_an_image_that_cannot_be_decoded_any_more_makes_it_noise(
 def test_a_source_of_another_digest_is_of_other_images() -> None:
     source = dataclasses.replace(source_of(DIGITS), digest="0" * 32)
     assert "have changed" in str(sample.take(source, FACTS).missing)
+
+
+@pytest.mark.parametrize("facts", [FACTS, {}])
+def test_images_that_are_to_stay_are_not_taken(facts: dict[str, str]) -> None:
+    found = sample.take(source_of(DIGITS), facts, images=False)
+    assert found.words == "32 noise images"
+    assert found.missing == "no images were to be brought along"
+    pictures = {picture.tobytes() for picture in dataset.load(DIGITS).splits["val"].pixels}
+    assert not pictures & {picture.tobytes() for picture in found.pixels}
+
+
+def test_images_that_are_to_stay_are_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = source_of(DIGITS)
+    monkeypatch.setattr(dataset, "index", lambda settings: pytest.fail("the images were read"))
+    assert sample.take(source, FACTS, images=False).missing is not None
