@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """state: `interrupted` when its driver is gone. notice: what to do about that."""
+    """state: `interrupted` when its driver is gone. notice: what to do about that. reason: why it ended, where told."""
 
     name: str
     state: str
     objectives: str
     notice: str
+    reason: str
     progress: Progress
     figures: tuple[Figure, ...]
 
@@ -37,6 +38,7 @@ def entry(reader: Reader, search: SearchRow) -> Entry:
         state=str(search.state),
         objectives=summary.objectives([quantity.name for quantity in view.objectives]),
         notice=summary.notice(search),
+        reason=search.reason or "",
         progress=summary.progress(search, candidate_counts(reader, search.id)),
         figures=tuple(_figures(view)),
     )

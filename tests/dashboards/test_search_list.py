@@ -71,6 +71,12 @@ def test_a_search_that_waits_has_no_best_yet(filled: Any) -> None:
     assert "Queued" in found
 
 
+def test_why_a_search_failed_is_told(filled: Any) -> None:
+    assert listed(filled).reason == ""
+    change(filled, state="failed", reason="the baseline failed")
+    assert listed(filled).reason == "the baseline failed"
+
+
 def test_a_deadline_is_listed(filled: Any, fill_at: Callable[..., Any]) -> None:
     assert "Deadline" not in figures(listed(filled))
     change(filled, deadline=1_796_100_000.0)
