@@ -87,6 +87,7 @@ def draw(info: FrontInfo, theme: Theme) -> dict[str, Any]:
         traces.append(marker | {"meta": {"role": "points", "group": group.key, "bars": bars}})
         traces[-1] |= {"error_x": _bars(theme, group), "error_y": _bars(theme, group), "cliponaxis": False}
         traces.append(marker | {"meta": {"role": "strip", "group": group.key, "bars": False}, "yaxis": "y2"})
+    traces.append(_ring(theme))
     look: dict[str, Any] = palette.layout(theme) | {
         "showlegend": False,
         "margin": {"l": 64, "r": 16, "t": 24, "b": 56},

@@ -4,12 +4,25 @@
   const paretovit = (window.paretovit = window.paretovit || {});
   const byId = (id) => document.getElementById(id);
 
-  // options.remember: where the reader's choices are kept while the browser is open; nothing without it.
-  // options.onSelect(row): a point was clicked.
-  paretovit.front = function (first, options) {
+  // What a point is that was clicked, and where its page is, if it has one.
+  function told(row) {
+    const cells = Array.from(row.cells, (cell) => cell.textContent.trim());
+    const name = document.createElement("strong");
+    name.textContent = cells[0];
+    const summary = row.querySelector("summary").textContent;
+    const parts = [name, " " + [cells[2], cells[1].toLowerCase(), summary].filter(Boolean).join(", ") + ". "];
+    const link = row.querySelector("th a");
+    if (!link) return parts;
+    const open = link.cloneNode(false);
+    open.textContent = "Open " + cells[0];
+    return [...parts, open];
+  }
+
+  // memory: where the reader's choices are kept while the browser is open; null: nowhere.
+  paretovit.front = function (first, memory) {
     const hasPlotly = Boolean(window.Plotly);
     const table = paretovit.candidateTable(byId("candidates"));
-    const chart = paretovit.frontChart(byId("front-chart"), (key) => select(key, true));
+    const chart = paretovit.frontChart(byId("front-chart"), select);
     const hidden = new Set();
     let data = first;
     let chosen = null;
@@ -26,25 +39,24 @@
       draw();
       if (hasPlotly) paretovit.curves(byId("curves-chart"), data.looks, data.name);
     }
-    function select(key, reveal) {
+    function select(key) {
       chosen = key;
-      table.choose(key, reveal);
+      const row = table.choose(key);
       draw();
-      const row = table.row(key);
-      if (row && options.onSelect) options.onSelect(row);
+      if (row) byId("selection").replaceChildren(...told(row));
     }
 
     // Choices that outlive the page: axes, scales, groups left out, the order of the table.
     function remember() {
-      if (!options.remember) return;
+      if (!memory) return;
       const { x, y, logX, logY } = view();
       const kept = { x, y, logX, logY, hidden: Array.from(hidden), sorting: table.sorting() };
-      try { sessionStorage.setItem(options.remember, JSON.stringify(kept)); } catch (error) { /* none is kept */ }
+      try { sessionStorage.setItem(memory, JSON.stringify(kept)); } catch (error) { /* none is kept */ }
     }
     function recall() {
       let kept = null;
-      try { kept = JSON.parse(sessionStorage.getItem(options.remember)); } catch (error) { /* none was kept */ }
-      if (!options.remember || !kept || !(kept.x in data.axes) || !(kept.y in data.axes)) return;
+      try { kept = memory && JSON.parse(sessionStorage.getItem(memory)); } catch (error) { /* none was kept */ }
+      if (!kept || !(kept.x in data.axes) || !(kept.y in data.axes)) return;
       byId("axis-x").value = kept.x;
       byId("axis-y").value = kept.y;
       byId("log-x").checked = kept.logX;

@@ -37,23 +37,12 @@
   }
   const said = (root) => new Map(Array.from(root.querySelectorAll("[data-said]"), (one) => [one.dataset.key, one.dataset.said]));
 
-  // A point was clicked: say what it is, and where its page is.
-  function selected(row) {
-    const cells = Array.from(row.cells, (cell) => cell.textContent.trim());
-    const name = document.createElement("strong");
-    name.textContent = cells[0];
-    const link = row.querySelector("th a").cloneNode(false);
-    link.textContent = "Open " + cells[0];
-    const summary = row.querySelector("summary").textContent;
-    byId("selection").replaceChildren(name, " " + [cells[2], cells[1].toLowerCase(), summary].filter(Boolean).join(", ") + ". ", link);
-  }
-
   let front = null;
   function drawCurves() {
     if (window.Plotly) paretovit.curves(byId("curves-chart"), chart.looks, chart.name);
   }
   if (byId("candidates")) {
-    front = paretovit.front(first, { remember: "paretovit " + location.pathname, onSelect: selected });
+    front = paretovit.front(first, "paretovit " + location.pathname);
   } else if (first) {
     drawCurves();
     paretovit.theme.onChange(drawCurves);

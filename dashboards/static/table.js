@@ -72,8 +72,6 @@
     }
 
     return {
-      rows: () => rows,
-      row: (key) => rows.find((row) => row.dataset.key === key) || null,
       // [column, direction] that the table is sorted by.
       sorting: () => {
         const header = sortedBy();
@@ -93,11 +91,13 @@
         hidden = groups;
         rows.forEach(mark);
       },
-      choose: (key, reveal) => {
+      // Marks a row, and brings it into sight within the table's own box: the page stays where it is. Returns the row.
+      choose: (key) => {
         chosen = key;
         rows.forEach(mark);
-        const row = rows.find((one) => one.dataset.key === key);
-        if (reveal && row) row.scrollIntoView({ block: "nearest" });
+        const row = rows.find((one) => one.dataset.key === key) || null;
+        if (row) table.parentNode.scrollTop = row.offsetTop - table.tHead.offsetHeight;
+        return row;
       },
       // columns: HTML of the headings. list: [key, version, html] of every row, in the order of the server. Rows of a
       // known version stay as they are. Returns what changed: [row before or null, row now].

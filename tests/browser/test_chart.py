@@ -19,8 +19,9 @@ Object.fromEntries(document.getElementById("front-chart").data.filter((trace) =>
 
 
 class Chart:
-    def __init__(self, page: Any) -> None:
-        self.page = page
+    def __init__(self, visit: Any) -> None:
+        self.visit = visit
+        self.page = page = visit.page
         self.data = page.evaluate(DATA)
 
     def traces(self, role: str) -> dict[str, Any]:
@@ -35,13 +36,14 @@ class Chart:
 
 @pytest.fixture
 def chart(new_visit: Callable[..., Any], report_file: Path) -> Chart:
-    page = new_visit().page
+    visit = new_visit()
+    page = visit.page
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url))
     page.goto(report_file.as_uri())
     page.wait_for_selector("#front-chart .main-svg")
     assert requested == [report_file.as_uri()]
-    return Chart(page)
+    return Chart(visit)
 
 
 def test_every_point_is_drawn_once_with_the_others_of_its_group(chart: Chart) -> None:
@@ -124,6 +126,20 @@ def test_a_row_under_the_pointer_shows_its_point(chart: Chart) -> None:
     told = chart.page.locator(".hoverlayer .hovertext").first
     told.wait_for()
     assert name in told.text_content()
+
+
+def test_a_point_that_is_clicked_is_told_and_marked_in_the_table(chart: Chart) -> None:
+    key = sorted(chart.keys("dominated"))[-1]
+    chart.page.mouse.click(*chart.visit.place_of(key))
+    row = chart.page.locator("tr.chosen")
+    assert row.get_attribute("data-key") == key
+    told = chart.page.locator("#selection").inner_text()
+    assert told.startswith(f"#{key[1:]} ")
+    assert row.locator("summary").inner_text() in told
+    rings = chart.page.evaluate(
+        "document.getElementById('front-chart').data.find((trace) => trace.meta.role === 'chosen').y"
+    )
+    assert rings == [chart.data["points"][key]["values"]["accuracy"]]
 
 
 def test_curves_and_colours_follow_the_theme_without_a_network(chart: Chart) -> None:

@@ -48,7 +48,10 @@ def test_a_reader_goes_from_the_list_to_a_candidate_and_back(
     depth = best["spec"]["args"]["depth"]
     for told in (f"#{best['candidate']}", f"depth={depth}", "12 of 12 epochs", "accuracy", "latency_ms"):
         assert told in tooltip.text_content()
+    before = page.evaluate("scrollY")
     page.mouse.click(*place)
+    assert page.locator("tr.chosen th").inner_text() == f"#{best['candidate']}"
+    assert page.evaluate("scrollY") == before
     page.get_by_role("link", name=f"Open #{best['candidate']}").click()
     assert page.url.endswith(f"/searches/digits/candidates/{best['candidate']}")
     assert f"depth={depth}" in page.locator("main").inner_text()

@@ -99,6 +99,7 @@ def test_each_group_has_points_and_a_place_in_the_strip(info: front.FrontInfo, t
     }
     assert roles["points"] == roles["strip"] == list(palette.GROUPS)
     assert roles["line"] == [palette.FRONT]
+    assert roles["chosen"] == [""]
     assert [t["meta"]["group"] for t in figure["data"] if t["meta"]["bars"]] == [
         palette.BASELINE,
         palette.FRONT,
