@@ -18,11 +18,13 @@ from search.cli.main import app
 from search.objectives import QUANTITIES
 from search.states import CandidateState, JobState, SearchState
 from spaces import registry
+from spaces.spec import Task
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 CLI = (ROOT / "docs" / "cli.md").read_text()
 SETTINGS = (ROOT / "docs" / "config.md").read_text()
+SPACES = (ROOT / "docs" / "spaces.md").read_text()
 BUILT_IN = {"--help", "-h"}
 
 
@@ -116,6 +118,16 @@ def test_quantities_families_and_presets_are_documented() -> None:
         assert f"`{name}`" in SETTINGS
 
 
+@pytest.mark.parametrize(
+    "family", [name for name in registry.FAMILIES if name not in ("swin", "hybrid", "zoo")]
+)
+def test_every_dimension_is_documented_in_the_section_of_its_family(family: str) -> None:
+    text = re.search(rf"^## {family}\n(.*?)(?=^## |\Z)", SPACES, re.MULTILINE | re.DOTALL)
+    assert text, f"docs/spaces.md has no section {family}"
+    documented = set(re.findall(r"^\| `(\w+)` \|", text[1], re.MULTILINE))
+    assert documented == set(registry.FAMILIES[family].limits(Task(224, 3, 1000)))
+
+
 def test_every_state_is_explained() -> None:
     concepts = (ROOT / "docs" / "concepts.md").read_text()
     for state in (*CandidateState, *SearchState, *JobState):
@@ -165,7 +177,7 @@ def test_the_readme_shows_the_make_targets_that_there_are() -> None:
     assert {"demo", "test"} <= shown <= targets
 
 
-@pytest.mark.parametrize("name", ["digits.yaml", "fashion-mnist.yaml", "folder.yaml"])
+@pytest.mark.parametrize("name", ["digits.yaml", "fashion-mnist.yaml", "folder.yaml", "zoo.yaml"])
 def test_examples_are_valid_configs(name: str) -> None:
     loaded = config.load(ROOT / "examples" / name)
     assert loaded.search.max_candidates >= 12
