@@ -87,18 +87,19 @@ def hostile_site(hostile_path: Path, start_site_for_module: Any) -> Any:
 
 @pytest.fixture
 def page(visit: Any) -> Iterator[Any]:
-    """A page on which nothing of a payload may have run, been asked for, or become an element."""
+    """A page that is checked at the end."""
     yield visit.page
-    assert visit.page.evaluate("window.ran") is None
-    assert (
-        visit.page.locator(
-            "iframe, base, object, embed, plaintext, meta[http-equiv=refresh], main img"
-        ).count()
-        == 0
-    )
-    assert visit.page.evaluate(HANDLERS) == []
-    own = visit.page.evaluate("location.origin")
-    assert [link for link in visit.page.evaluate(LINKS) if not str(link).startswith(own)] == []
+    check(visit.page)
+
+
+def check(page: Any) -> None:
+    """Nothing of a payload may have run, been asked for, or become an element."""
+    assert page.evaluate("window.ran") is None
+    elements = "iframe, base, object, embed, plaintext, meta[http-equiv=refresh], main img"
+    assert page.locator(elements).count() == 0
+    assert page.evaluate(HANDLERS) == []
+    own = page.evaluate("location.origin")
+    assert [link for link in page.evaluate(LINKS) if not str(link).startswith(own)] == []
 
 
 def shown(page: Any) -> str:
@@ -151,18 +152,16 @@ def _hovered(page: Any, number: int) -> str:
     return told.first.text_content()
 
 
-@pytest.mark.parametrize("number", [*range(1, len(PAYLOADS) + 1), -1])
-def test_every_payload_is_text_on_the_page_of_a_candidate(
-    visit: Any, page: Any, hostile_site: Any, number: int
-) -> None:
-    visit.open(hostile_site, f"/searches/{quote(NAME, safe='')}/candidates/{number}")
-    page.wait_for_selector("#live[data-state]")
-    text = shown(page)
-    told = payload(number)
-    assert f"reason {told}" in text
-    assert f"model {told}" in text
-    if number < 0:
-        assert page.locator("h1").evaluate("(one) => one.textContent") == f"name {told}"
+def test_every_payload_is_text_on_the_page_of_a_candidate(visit: Any, page: Any, hostile_site: Any) -> None:
+    for number in (-1, *range(1, len(PAYLOADS) + 1)):
+        visit.open(hostile_site, f"/searches/{quote(NAME, safe='')}/candidates/{number}")
+        page.wait_for_selector("#live[data-state]")
+        text, told = shown(page), payload(number)
+        assert f"reason {told}" in text
+        assert f"model {told}" in text
+        heading = page.locator("h1").evaluate("(one) => one.textContent")
+        assert heading == (f"#{number}" if number > 0 else f"name {told}")
+        check(page)
 
 
 def test_an_address_that_holds_a_payload_is_told_as_text(visit: Any, page: Any, hostile_site: Any) -> None:
