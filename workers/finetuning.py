@@ -12,12 +12,17 @@ from torch import nn
 
 from workers.settings import RecipeSettings
 
+SMALLEST_SCALE = 0.02
+"""Smallest share that layer_decay leaves: about that of the first layer of a ViT with 12 blocks at 0.75. Networks with
+more layers, as timm counts them, would hardly change in the lowest."""
+
 
 def parameter_groups(network: nn.Module, recipe: RecipeSettings) -> list[dict[str, Any]]:
     """Groups for an optimizer whose rate is the classifier's: `lr_scale` is each group's share of it.
 
-    A layer n below the classifier has the share backbone_rate * layer_decay ** n, by the layers that timm counts in
-    such a network. Norms, biases and what the network names are spared from weight decay.
+    Layer n below the classifier, as timm counts the layers of such a network, has the share
+    backbone_rate * max(layer_decay ** n, SMALLEST_SCALE). Norms, biases and what the network names are spared from
+    weight decay.
     """
     spared: Any = getattr(network, "no_weight_decay", None)
     groups = param_groups_layer_decay(
@@ -25,6 +30,7 @@ def parameter_groups(network: nn.Module, recipe: RecipeSettings) -> list[dict[st
         weight_decay=recipe.weight_decay,
         no_weight_decay_list=spared() if spared else (),
         layer_decay=recipe.layer_decay,
+        min_scale=SMALLEST_SCALE,
     )
     classifier = _classifier(network)
     divided: list[dict[str, Any]] = []

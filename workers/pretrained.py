@@ -1,14 +1,15 @@
 """Pretrained weights into a network of timm, by timm's own rules for networks of its family.
 
 timm converts older layouts, resamples position embeddings and patch kernels to other image and patch sizes, and sums
-or repeats the kernels of the first convolution for other image channels. Beyond that, the classifier stays fresh where
-it tells another number of classes apart, the first blocks are taken where the network has fewer, and what timm itself
-leaves out of such a network is left out. Anything else is an error: nothing stays random in silence.
+or repeats the kernels of the first convolution for other image channels. Beyond that, the classifier begins with zeros,
+the first blocks are taken where the network has fewer, and what timm itself leaves out of such a network is left out.
+Anything else is an error: nothing stays random in silence.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -29,16 +30,8 @@ from workers.memory_limit import is_out_of_memory
 State = dict[str, Tensor]
 Shape = tuple[int, ...]
 
-_UNREADABLE = (
-    OSError,
-    EOFError,
-    LookupError,
-    RuntimeError,
-    ValueError,
-    SafetensorError,
-    pickle.UnpicklingError,
-)
 _MISFITS = (RuntimeError, AssertionError, LookupError, ValueError, TypeError, AttributeError)
+_UNREADABLE = (*_MISFITS, OSError, EOFError, SafetensorError, pickle.UnpicklingError)
 
 
 @dataclass(frozen=True)
@@ -47,7 +40,7 @@ class Loaded:
 
     sha256: of the file. data: what the weights were trained on, as timm's tag says, and None where there is no tag.
     image_size: side in pixels of those images, or None. num_tensors: loaded. resampled: of these, fitted to another
-    shape. fresh: left as they were drawn. left_out: in the file, but not in the network. blocks: container -> how many
+    shape. fresh: the classifier's, zeros. left_out: in the file, but not in the network. blocks: container -> how many
     of how many were taken, where not all were.
     """
 
@@ -63,8 +56,8 @@ class Loaded:
     blocks: Mapping[str, tuple[int, int]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, without those that are empty."""
-        return {name: value for name, value in asdict(self).items() if value}
+        """JSON values, without those that are empty."""
+        return json.loads(json.dumps({name: value for name, value in asdict(self).items() if value}))
 
 
 def load(network: nn.Module, spec: ArchSpec, path: Path) -> Loaded:
@@ -79,9 +72,10 @@ def load(network: nn.Module, spec: ArchSpec, path: Path) -> Loaded:
     own = network.state_dict()
     try:
         family = _family(spec)
+        blocks = _drop_later_blocks(stored, own, network)  # a filter may look for its block in the network
         state = family.filtered(stored, network)
-        fresh = _keep_fresh_classifier(state, own, family.classifiers)
-        blocks = _drop_later_blocks(state, own, network)
+        blocks |= _drop_later_blocks(state, own, network)
+        fresh = _fresh_classifier(state, own, family.classifiers, keep=_is_timms(spec.weights))
         left_out = () if family.is_strict else _drop_unknown(state, own)
         channels, source = int(spec.args.get("in_chans", 3)), _channels(state, family.first_convs)
         _check(state, own, family.first_convs if channels != source else ())
@@ -163,13 +157,18 @@ def _read(path: Path) -> tuple[str, State]:
         ) from error
 
 
-def _keep_fresh_classifier(state: State, own: State, classifiers: tuple[str, ...]) -> tuple[str, ...]:
-    """Puts the network's own classifier in where the file has none or one for another number of classes."""
+def _fresh_classifier(state: State, own: State, classifiers: tuple[str, ...], keep: bool) -> tuple[str, ...]:
+    """Puts zeros in for the classifier; keep: but for one that tells as many classes apart.
+
+    A classifier of zeros, as in BiT (arXiv 1912.11370) and ViT (2010.11929), sends no noise into the layers below, and
+    follows the images from the first step.
+    """
     fresh: list[str] = []
     for classifier in classifiers:
         names = [name for name in own if name.rpartition(".")[0] == classifier]
-        if any(name not in state or len(state[name]) != len(own[name]) for name in names):
-            state.update({name: own[name] for name in names})
+        fits = all(name in state and len(state[name]) == len(own[name]) for name in names)
+        if not (keep and fits):
+            state.update({name: torch.zeros_like(own[name]) for name in names})
             fresh += names
     return tuple(fresh)
 
@@ -232,12 +231,16 @@ def _channels(state: State, first_convs: tuple[str, ...]) -> int:
     return 3
 
 
+def _is_timms(name: str) -> bool:
+    """Whether timm knows weights of this name, with its tag, and so the classes that they tell apart by their number:
+    of a user's own files, nobody says whether those are the classes of the search."""
+    return "." in name and timm.is_model_pretrained(name)
+
+
 def _origin(name: str) -> tuple[str | None, int | None]:
     """What timm says of weights of its own: the tag, and the side of the images."""
-    if "." not in name or not timm.is_model_pretrained(name):
-        return None, None
-    config = timm.get_pretrained_cfg(name)
-    return (config.tag, config.input_size[-1]) if config is not None else (None, None)
+    config = timm.get_pretrained_cfg(name) if _is_timms(name) else None
+    return (None, None) if config is None else (config.tag, config.input_size[-1])
 
 
 def _differs(shape: Shape | None, tensor: Tensor) -> bool:

@@ -91,8 +91,8 @@ class RecipeSettings:
     max_shift: float = 0.1
     seed: int = 0
     weights_dir: str | None = None
-    head_rate: float = 2e-3
-    backbone_rate: float = 0.25
+    head_rate: float = 5e-3
+    backbone_rate: float = 0.2
     layer_decay: float = 0.75
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 

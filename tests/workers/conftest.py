@@ -91,7 +91,28 @@ def train_job(tmp_path: Path) -> Callable[..., Job]:
     return make
 
 
-def tiny_vit() -> ArchSpec:
+@pytest.fixture
+def fine_tune_job(train_job: Callable[..., Job], tmp_path: Path) -> Callable[..., Job]:
+    """`train_job` of the tiny ViT from weights of a network for 12 classes, with another block, at 16 px."""
+    import torch
+    from safetensors.torch import save_file
+
+    import spaces.models
+
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    torch.manual_seed(0)
+    source = spaces.models.build(tiny_vit(img_size=16, depth=3, num_classes=12))
+    save_file(source.state_dict(), folder / "other.safetensors")
+
+    def make(first: int, last: int, **changes: Any) -> Job:
+        spec = dataclasses.replace(tiny_vit(), weights="other")
+        return train_job(first, last, **{"spec": spec, "weights_dir": str(folder)} | changes)
+
+    return make
+
+
+def tiny_vit(**changes: int) -> ArchSpec:
     args = {"img_size": 8, "patch_size": 2, "embed_dim": 16, "depth": 2, "num_heads": 2, "mlp_ratio": 2.0}
     pooling = {"class_token": False, "global_pool": "avg"}
-    return ArchSpec("vit_base_patch16_224", args | pooling | {"in_chans": 1, "num_classes": 10}, 8)
+    return ArchSpec("vit_base_patch16_224", args | pooling | {"in_chans": 1, "num_classes": 10} | changes, 8)

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 
 from workers import checkpoint
 from workers.errors import CheckpointError
@@ -98,6 +100,35 @@ def test_a_checkpoint_of_something_else_is_refused(
         checkpoint.load(slower, fresh(slower), "data")
     with pytest.raises(CheckpointError, match="of epoch 1, but training goes on at 4"):
         checkpoint.load(dataclasses.replace(resumed(job, saved), first_epoch=4), fresh(job), "data")
+
+
+def test_a_checkpoint_from_other_weights_or_fine_tuned_otherwise_is_refused(
+    fine_tune_job: MakeJob, train_job: MakeJob
+) -> None:
+    job = fine_tune_job(1, 1)
+    ref = checkpoint.save(job, stepped(job), 1, "data")
+    others = dataclasses.replace(job.spec, weights="others")
+    with pytest.raises(CheckpointError, match="spec is"):
+        checkpoint.load(resumed(job, ref, spec=others), fresh(job), "data")
+    slower = fine_tune_job(2, 2, backbone_rate=0.1, checkpoint=ref)
+    with pytest.raises(CheckpointError, match="recipe is"):
+        checkpoint.load(slower, fresh(slower), "data")
+    moved = fine_tune_job(2, 2, weights_dir="/elsewhere", checkpoint=ref)
+    checkpoint.load(moved, fresh(moved), "data")
+
+
+def test_settings_of_fine_tuning_leave_the_checkpoints_of_other_trainings_valid(
+    job: Job, saved: CheckpointRef, train_job: MakeJob
+) -> None:
+    other = train_job(2, 2, head_rate=0.5, layer_decay=1.0, weights_dir="/elsewhere", checkpoint=saved)
+    checkpoint.load(other, fresh(other), "data")
+    with safe_open(Path(job.artifacts) / saved.path, "pt") as stored:
+        recipe = stored.metadata()["recipe"]
+    first_version = (
+        "RecipeSettings(recipe='auto', epochs=4, batch_size=64, learning_rate=0.004, weight_decay=0.05, "
+        "warmup_epochs=None, label_smoothing=0.1, stochastic_depth=0.05, ema_decay=0.98, max_shift=0.13, seed=0)"
+    )
+    assert recipe == hashlib.sha256(first_version.encode()).hexdigest()[:16]
 
 
 def test_a_save_that_fails_leaves_the_older_file_and_nothing_else(

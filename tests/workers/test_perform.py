@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
 import socket
@@ -112,6 +113,32 @@ def test_a_missing_checkpoint_is_this_machines_fault(tmp_path):
     assert outcome.reason is not None
     assert "needs the checkpoint" in outcome.reason
     assert outcome.notes == {"checkpoint_lost": True}
+
+
+def test_weights_that_are_nowhere_are_this_machines_fault_and_not_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("workers.weights.constants.HF_HUB_OFFLINE", True)
+    asked = job(Kind.TRAIN, tmp_path, (1, 3))
+    recipe = dataclasses.replace(asked.settings.recipe, weights_dir="/models")
+    spec = dataclasses.replace(asked.spec, weights="vit_tiny_patch16_224.nobody")
+    settings = dataclasses.replace(asked.settings, recipe=recipe)
+    outcome = perform.perform(dataclasses.replace(asked, spec=spec, settings=settings), go_on)
+    assert (outcome.status, outcome.notes) == (Status.ERROR, {"retry": False})
+    assert outcome.reason is not None
+    assert outcome.reason.endswith("put them into /models as vit_tiny_patch16_224.nobody.safetensors")
+
+
+def test_weights_that_do_not_fit_are_the_candidates_fault(tmp_path):
+    from safetensors.torch import save_file
+
+    save_file({"cls_token": torch.zeros(1, 1, 3)}, tmp_path / "other.safetensors")
+    asked = job(Kind.TRAIN, tmp_path, (1, 3))
+    recipe = dataclasses.replace(asked.settings.recipe, weights_dir=str(tmp_path))
+    spec = dataclasses.replace(asked.spec, weights="other")
+    settings = dataclasses.replace(asked.settings, recipe=recipe)
+    outcome = perform.perform(dataclasses.replace(asked, spec=spec, settings=settings), go_on)
+    assert outcome.status is Status.FAILED
+    misfit = "cls_token is [1, 1, 3] in the file, and [1, 1, 16] in the network"
+    assert outcome.reason == f"weights other do not fit vit_tiny_patch16_224: {misfit}"
 
 
 def test_a_failure_lets_go_of_the_memory_that_the_work_held():

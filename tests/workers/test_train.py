@@ -15,6 +15,7 @@ from spaces.spec import ArchSpec
 from workers import checkpoint
 from workers.data.batches import resident
 from workers.errors import CandidateError, CheckpointError
+from workers.evaluate import evaluate_checkpoint
 from workers.job import Decision, EpochReport, Job
 from workers.settings import DataSettings, JobSettings, RecipeSettings
 from workers.train import TrainResult, train
@@ -56,6 +57,11 @@ def stored(job: Job, result: TrainResult) -> dict[str, Tensor]:
     return load_file(Path(job.artifacts) / result.checkpoint.path)
 
 
+def sized(spec: ArchSpec, side: int) -> ArchSpec:
+    """The same network for images of another size."""
+    return dataclasses.replace(spec, args={**spec.args, "img_size": side}, image_size=side)
+
+
 @pytest.mark.parametrize("spec", [None, RESNET, SWIN], ids=["vit", "resnet", "swin"])
 def test_stopping_and_resuming_ends_in_the_same_bits(train_job: MakeJob, spec: ArchSpec | None) -> None:
     changes = {"stochastic_depth": 0.2} | ({"spec": spec} if spec else {})
@@ -71,6 +77,67 @@ def test_stopping_and_resuming_ends_in_the_same_bits(train_job: MakeJob, spec: A
     assert [report.learning_rate for report in at_once.epochs] == [
         report.learning_rate for report in (*first.epochs, *second.epochs)
     ]
+
+
+@pytest.mark.parametrize("image_size", [8, 12])
+def test_stopping_and_resuming_a_fine_tuning_ends_in_the_same_bits(
+    fine_tune_job: MakeJob, image_size: int
+) -> None:
+    """The second job finds no weights any more: its checkpoint holds all of them."""
+    spec = sized(fine_tune_job(1, 1).spec, image_size)
+    changes = {"stochastic_depth": 0.2, "spec": spec}
+    whole = fine_tune_job(1, 4, **changes)
+    at_once = run(whole)
+    first = run(fine_tune_job(1, 2, id=8, **changes))
+    Path(str(whole.settings.recipe.weights_dir), "other.safetensors").unlink()
+    second = run(fine_tune_job(3, 4, id=9, checkpoint=first.checkpoint, **changes))
+    expected, found = stored(whole, at_once), stored(whole, second)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert at_once.evaluation == second.evaluation
+    assert at_once.notes == first.notes == second.notes
+
+
+def test_what_training_began_from_is_noted_as_plain_values(
+    fine_tune_job: MakeJob, train_job: MakeJob
+) -> None:
+    result = run(fine_tune_job(1, 1))
+    noted = result.notes["weights"]
+    assert json.loads(json.dumps(noted)) == noted
+    assert noted["name"] == "other"
+    assert noted["file"].endswith("weights/other.safetensors")
+    assert (noted["fresh"], noted["resampled"]) == (["head.weight", "head.bias"], ["pos_embed"])
+    assert noted["blocks"] == {"blocks": [2, 3]}
+    assert "weights" not in run(train_job(1, 1)).notes
+
+
+def test_fine_tuning_begins_from_the_weights_and_plain_training_does_not(
+    fine_tune_job: MakeJob, train_job: MakeJob
+) -> None:
+    job = fine_tune_job(1, 1, backbone_rate=0.0, ema_decay=0.0)
+    weights = load_file(Path(str(job.settings.recipe.weights_dir), "other.safetensors"))
+    kept, name = stored(job, run(job)), "blocks.1.attn.qkv.weight"
+    assert torch.equal(kept[f"model/{name}"], weights[name])
+    plain = train_job(1, 1)
+    assert not torch.equal(stored(plain, run(plain))[f"model/{name}"], weights[name])
+
+
+def test_images_are_brought_to_the_size_that_the_network_takes(train_job: MakeJob) -> None:
+    spec = sized(train_job(1, 1).spec, 12)
+    seen: list[torch.Size] = []
+    build = spaces.models.build
+
+    def watched(spec: ArchSpec, stochastic_depth: float | None = None) -> nn.Module:
+        model = build(spec, stochastic_depth)
+        model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[1:]))
+        return model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spaces.models, "build", watched)
+        result = run(train_job(1, 1, spec=spec))
+    assert set(seen) == {(1, 12, 12)}
+    scores, _ = evaluate_checkpoint(train_job(0, 0, spec=spec, checkpoint=result.checkpoint), CPU, "val")
+    assert scores == result.evaluation
 
 
 def test_candidates_and_seeds_are_trained_differently(train_job: MakeJob) -> None:

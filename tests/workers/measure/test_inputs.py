@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from spaces.spec import ArchSpec
+from workers.data.resizing import resized
 from workers.measure.inputs import MAX_IMAGES, batch, prepare
 
 SPEC = ArchSpec("m", {"in_chans": 1, "num_classes": 10}, 8)
@@ -17,6 +18,12 @@ def test_real_images_are_used_standardised_and_resized():
     assert pixels.is_contiguous()
     assert abs(float(pixels.mean())) < 1e-4
     assert abs(float(pixels.std()) - 1) < 1e-3
+
+
+def test_images_are_resized_as_in_training():
+    images = np.random.default_rng(0).integers(0, 256, (10, 16, 16, 1), np.uint8)
+    expected = resized(torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255, 8)
+    assert torch.allclose(prepare(SPEC, images), (expected - expected.mean()) / expected.std(), atol=1e-5)
 
 
 def test_an_image_of_one_colour_gives_finite_input():
