@@ -35,13 +35,38 @@ def _known() -> dict[str, Known]:
         ),
     }
     nothing: frozenset[str] = frozenset()
-    vits = {name: (vit.analyse, vit.ViT().spec(_TASK, own).args, nothing) for name, own in vit.NAMED.items()}
+    vits = {
+        name: (vit.analyse, {**vit.ViT().spec(_TASK, own).args, **vit.OPTIONAL}, nothing)
+        for name, own in vit.NAMED.items()
+    }
     swins = {
         name: (swin.analyse, swin.Swin().spec(_TASK, own).args, nothing) for name, own in swin.NAMED.items()
     }
     head = {"in_chans": _TASK.channels, "num_classes": _TASK.num_classes}
     resnets = {name: (partial(resnet.analyse_published, name), head, nothing) for name in resnet.LAYERS}
-    return {**ours, **vits, **swins, **resnets}
+    return {**ours, **vits, **_other_positions(), **swins, **resnets}
+
+
+def _other_positions() -> dict[str, Known]:
+    """Plain transformers whose positions are not timm's learned ones."""
+    family = vit.ViT()
+    plain = family.spec(_TASK, vit.NAMED[vit.MODEL]).args
+    relative = family.spec(_TASK, {**vit.NAMED[vit.MODEL], "positions": "relative"}).args
+    ours = {
+        **plain,
+        **{key: vit.OPTIONAL[key] for key in vit.OPTIONAL.keys() - {"pos_embed", "no_embed_class"}},
+    }
+    scaled = {"init_values": vit.LAYER_SCALE}
+    rotary = {
+        name: (vit.analyse_unplaced, {**family.spec(_TASK, own).args, **scaled}, frozenset[str]())
+        for name, own in vit.NAMED_ROTARY.items()
+    }
+    return {
+        vit.SINCOS: (vit.analyse_unplaced, ours, frozenset(plain)),
+        vit.ROTARY: (vit.analyse_unplaced, ours, frozenset(plain)),
+        vit.RELATIVE: (vit.analyse_relative, relative, frozenset(relative)),
+        **rotary,
+    }
 
 
 _MODELS = _known()
@@ -56,7 +81,7 @@ def knows(spec: ArchSpec) -> bool:
     return (
         args.keys() == defaults.keys()
         and required <= spec.args.keys()
-        and all(_alike(value, defaults[key]) for key, value in args.items())
+        and all(_alike(key, value, defaults[key]) for key, value in args.items())
         and args.get("img_size", spec.image_size) == spec.image_size
         and len({len(value) for value in args.values() if isinstance(value, list)}) <= 1
     )
@@ -70,13 +95,25 @@ def analyse(spec: ArchSpec) -> Analysis:
     return closed_form({**defaults, **spec.args}, spec.image_size)
 
 
-def _alike(value: object, default: object) -> bool:
-    """Whether an argument has the kind of its default: a positive number, a list of them, a switch, a pooling."""
+def _alike(key: str, value: object, default: object) -> bool:
+    """Whether an argument has the kind of its default: a number, a list of them, a switch, a word that is known."""
     if isinstance(default, bool):
         return isinstance(value, bool)
     if isinstance(default, str):
-        return value in vit.POOLING.values()
+        return value in _WORDS[key]
     if isinstance(default, list):
-        return isinstance(value, list) and bool(value) and all(_alike(each, 1) for each in value)
-    numbers = (int, float) if isinstance(default, float) else (int,)
-    return isinstance(value, numbers) and not isinstance(value, bool) and value > 0
+        return isinstance(value, list) and bool(value) and all(_alike(key, each, 1) for each in value)
+    if key in _MAY_BE_NONE and value is None:
+        return True
+    numbers = (int, float) if isinstance(default, float) or key in _MAY_BE_NONE else (int,)
+    low = 0 if default == 0 else _SMALLEST
+    return isinstance(value, numbers) and not isinstance(value, bool) and value >= low
+
+
+_WORDS = {
+    "global_pool": tuple(vit.POOLING.values()),
+    "pos_embed": ("learn", "none"),
+    "rel_pos_type": ("bias",),
+}
+_MAY_BE_NONE = ("init_values",)
+_SMALLEST = 1e-9

@@ -63,14 +63,14 @@ def norm(width: int) -> Cost:
     return Cost(params=2 * width)
 
 
-def attention(tokens: int, width: int, heads: int, windows: int = 1) -> Cost:
+def attention(tokens: int, width: int, heads: int, windows: int = 1, qkv_bias: bool = True) -> Cost:
     """Multi-head self-attention inside each of `windows` groups of `tokens` tokens: qkv, scores, values, projection."""
     everywhere = tokens * windows
     mixing = Cost(
         flops=4 * windows * tokens * tokens * width,
         activations=windows * heads * tokens * tokens + everywhere * width,
     )
-    return linear(everywhere, width, 3 * width) + mixing + linear(everywhere, width, width)
+    return linear(everywhere, width, 3 * width, qkv_bias) + mixing + linear(everywhere, width, width)
 
 
 def mlp(tokens: int, width: int, ratio: float) -> Cost:
@@ -79,6 +79,7 @@ def mlp(tokens: int, width: int, ratio: float) -> Cost:
     return linear(tokens, width, hidden) + linear(tokens, hidden, width)
 
 
-def block(tokens: int, width: int, heads: int, ratio: float) -> Cost:
+def block(tokens: int, width: int, heads: int, ratio: float, qkv_bias: bool = True) -> Cost:
     """A pre-norm transformer block with attention over all tokens."""
-    return norm(width) * 2 + attention(tokens, width, heads) + mlp(tokens, width, ratio)
+    mixing = attention(tokens, width, heads, qkv_bias=qkv_bias)
+    return norm(width) * 2 + mixing + mlp(tokens, width, ratio)

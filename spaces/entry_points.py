@@ -10,7 +10,9 @@ from functools import partial
 from typing import Any
 
 from timm.layers.hybrid_embed import HybridEmbed
+from timm.layers.pos_embed_sincos import build_sincos2d_pos_embed
 from timm.models import build_model_with_cfg
+from timm.models.eva import Eva
 from timm.models.resnet import BasicBlock, ResNet
 from timm.models.vision_transformer import VisionTransformer
 from timm.models.vision_transformer_hybrid import ConvStem
@@ -27,6 +29,8 @@ default_cfgs = {
         "patch_embed.backbone.0.conv", "head", input_size=(3, 224, 224), fixed_input_size=True
     ),
     "paretovit_resnet": _cfg("conv1.0", "fc", input_size=(3, 224, 224)),
+    "paretovit_rotary_vit": _cfg("patch_embed.proj", "head", input_size=(3, 224, 224), fixed_input_size=True),
+    "paretovit_sincos_vit": _cfg("patch_embed.proj", "head", input_size=(3, 224, 224), fixed_input_size=True),
 }
 
 
@@ -43,6 +47,38 @@ def paretovit_conv_stem_vit(
     embed_layer = partial(HybridEmbed, backbone=backbone, proj=False)
     args = {"embed_layer": embed_layer, "patch_size": 1, **kwargs}
     return build_model_with_cfg(VisionTransformer, "paretovit_conv_stem_vit", pretrained, **args)
+
+
+class SinCosVisionTransformer(VisionTransformer):
+    """Every patch is told its place by sines and cosines of both coordinates (as in He et al., arXiv:2111.06377);
+    class token and registers have none."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "pos_embed": "none", "no_embed_class": True})
+        table = build_sincos2d_pos_embed(list(self.patch_embed.grid_size), self.embed_dim)
+        del self.pos_embed
+        self.register_buffer("pos_embed", table.unsqueeze(0))
+
+
+def paretovit_sincos_vit(pretrained: bool = False, **kwargs: Any) -> VisionTransformer:
+    """A VisionTransformer with fixed positions; its width is a multiple of 4."""
+    return build_model_with_cfg(SinCosVisionTransformer, "paretovit_sincos_vit", pretrained, **kwargs)
+
+
+def paretovit_rotary_vit(pretrained: bool = False, *, reg_tokens: int = 0, **kwargs: Any) -> Eva:
+    """A plain transformer with axial rotary positions and no others, set like timm's `vit_base_patch16_rope_224`; the
+    other arguments are those of a VisionTransformer."""
+    args = {
+        "attn_type": "rope",
+        "use_abs_pos_emb": False,
+        "use_rot_pos_emb": True,
+        "rope_grid_indexing": "xy",
+        "rope_temperature": 100.0,
+        "num_reg_tokens": reg_tokens,
+        "use_fc_norm": kwargs.get("global_pool") == "avg",
+        **kwargs,
+    }
+    return build_model_with_cfg(Eva, "paretovit_rotary_vit", pretrained, **args)
 
 
 def paretovit_resnet(
@@ -76,4 +112,4 @@ def paretovit_resnet(
     return model
 
 
-ENTRY_POINTS = (paretovit_conv_stem_vit, paretovit_resnet)
+ENTRY_POINTS = (paretovit_conv_stem_vit, paretovit_resnet, paretovit_rotary_vit, paretovit_sincos_vit)

@@ -1,7 +1,13 @@
-"""Plain vision transformers (Dosovitskiy et al., arXiv:2010.11929), built by timm's `VisionTransformer`.
+"""Plain vision transformers (Dosovitskiy et al., arXiv:2010.11929), built by timm.
 
 The width is heads x head width. Patches divide the image; at least 2 x 2 of them, because attention over one token
 mixes nothing and its heads would be a dimension that does nothing.
+
+What `FIXED` names is searched only where a user names it, and has the value that stands there otherwise; a spec says
+nothing of it then. By the kind of positions, timm builds another network: `VisionTransformer` for learned ones, none
+and (through our entry point) fixed sines and cosines of both coordinates; `VisionTransformerRelPos` for a bias by
+relative position in every block (as in Swin), which knows no registers; `Eva`, through our entry point, for axial
+rotary positions (RoPE-ViT, arXiv:2403.13298). Registers (arXiv:2309.16588) are tokens that nothing reads out.
 """
 
 from __future__ import annotations
@@ -14,8 +20,26 @@ from spaces.dims import Choice, Condition, Domain, FloatRange, IntRange, Rule, V
 from spaces.spec import ArchSpec, Task
 
 MODEL = "vit_base_patch16_224"
+SINCOS = "paretovit_sincos_vit"
+RELATIVE = "vit_relpos_base_patch16_224"
+ROTARY = "paretovit_rotary_vit"
+
 POOLING = {"class_token": "token", "average": "avg"}
+POSITIONS = ("learned", "none", "sincos", "relative", "rotary")
 MAX_GRID = 64
+LAYER_SCALE = 1e-5
+"""First value of every scale, as in timm's own models."""
+
+FIXED: Mapping[str, Value] = {
+    "positions": "learned",
+    "registers": 0,
+    "qk_norm": False,
+    "layer_scale": False,
+    "qkv_bias": True,
+}
+"""Dimensions that are not searched unless they are named, and the value that each has then."""
+
+SWITCH = Choice((False, True))
 
 
 def patch_sizes(task: Task) -> Choice:
@@ -53,14 +77,35 @@ def task_args(task: Task) -> dict[str, Any]:
     return {"img_size": task.image_size, "in_chans": task.channels, "num_classes": task.num_classes}
 
 
+OPTIONAL: Mapping[str, Any] = {
+    "reg_tokens": 0,
+    "pos_embed": "learn",
+    "no_embed_class": False,
+    "qk_norm": False,
+    "init_values": None,
+    "qkv_bias": True,
+}
+"""Arguments of timm's VisionTransformer that a spec leaves out where they have these values."""
+
+
 def encoder_cost(args: Mapping[str, Any], patches: int) -> tuple[Cost, int]:
-    """Cost of everything behind the patch embedding, and the number of tokens."""
-    width = args["embed_dim"]
-    tokens = patches + bool(args["class_token"])
-    positions = Cost(params=tokens * width + width * bool(args["class_token"]))
-    blocks = block(tokens, width, args["num_heads"], args["mlp_ratio"]) * args["depth"]
+    """Cost of everything behind the patch embedding, and the number of tokens.
+
+    args: those of timm's VisionTransformer; those of `OPTIONAL` may be left out.
+    """
+    args = {**OPTIONAL, **args}
+    width, heads = args["embed_dim"], args["num_heads"]
+    prefix = args["reg_tokens"] + bool(args["class_token"])
+    tokens = patches + prefix
+    placed = 0 if args["pos_embed"] == "none" else patches if args["no_embed_class"] else tokens
+    positions = Cost(params=(placed + prefix) * width)
+    one = block(tokens, width, heads, args["mlp_ratio"], args["qkv_bias"])
+    if args["qk_norm"]:
+        one += norm(width // heads) * 2
+    if args["init_values"]:
+        one += Cost(params=2 * width)
     head = linear(1, width, args["num_classes"]) if args["num_classes"] else Cost()
-    return positions + blocks + norm(width) + head, tokens
+    return positions + one * args["depth"] + norm(width) + head, tokens
 
 
 def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
@@ -71,10 +116,23 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
     return total(embed + encoder, tokens)
 
 
-def _published(heads: int, patch_size: int = 16) -> dict[str, Value]:
+def analyse_unplaced(args: Mapping[str, Any], image_size: int) -> Analysis:
+    """Closed form for the complete arguments of our entry points, whose positions are no parameters."""
+    return analyse({**args, "pos_embed": "none"}, image_size)
+
+
+def analyse_relative(args: Mapping[str, Any], image_size: int) -> Analysis:
+    """Closed form for the complete arguments of a VisionTransformerRelPos of type `bias`."""
+    plain = analyse_unplaced(args, image_size)
+    grid = image_size // args["patch_size"]
+    biases = args["num_heads"] * ((2 * grid - 1) ** 2 + 3 * bool(args["class_token"]))
+    return Analysis(plain.params + biases * args["depth"], plain.flops, plain.tokens, plain.activations)
+
+
+def _published(heads: int, patch_size: int = 16, depth: int = 12) -> dict[str, Value]:
     return {
         "patch_size": patch_size,
-        "depth": 12,
+        "depth": depth,
         "heads": heads,
         "head_width": 64,
         "mlp_ratio": 4.0,
@@ -92,21 +150,69 @@ NAMED: dict[str, Mapping[str, Value]] = {
     "deit_small_patch16_224": _published(6),
     "deit_base_patch16_224": _published(12),
 }
+_ROTARY: dict[str, Value] = {"positions": "rotary", "layer_scale": True}
+NAMED_ROTARY: dict[str, Mapping[str, Value]] = {
+    "vit_small_patch16_rope_224": {**_published(6), **_ROTARY},
+    "vit_base_patch16_rope_224": {**_published(12), **_ROTARY},
+    "vit_large_patch16_rope_224": {**_published(16, depth=24), **_ROTARY},
+}
 
 
 class ViT:
-    """patch_size, depth, heads, head_width, mlp_ratio, pooling."""
+    """patch_size, depth, heads, head_width, mlp_ratio, pooling; and those of `FIXED`."""
 
     name = "vit"
     conditions: Mapping[str, Condition] = {}
-    named: Mapping[str, Mapping[str, Value]] = NAMED
+    named: Mapping[str, Mapping[str, Value]] = {**NAMED, **NAMED_ROTARY}
 
     def limits(self, task: Task) -> dict[str, Domain]:
-        return {"patch_size": patch_sizes(task), **encoder_limits()}
+        return {
+            "patch_size": patch_sizes(task),
+            **encoder_limits(),
+            "positions": Choice(POSITIONS),
+            "registers": IntRange(0, 16),
+            "qk_norm": SWITCH,
+            "layer_scale": SWITCH,
+            "qkv_bias": SWITCH,
+        }
 
     def rules(self, task: Task) -> Sequence[Rule]:
-        return ()
+        def registers_have_no_place(values: Mapping[str, Any]) -> str | None:
+            if values["positions"] != "relative" or not values["registers"]:
+                return None
+            return f"relative positions know no registers, and there are {values['registers']}"
+
+        return (Rule(("positions", "registers"), registers_have_no_place),)
 
     def spec(self, task: Task, values: Mapping[str, Any]) -> ArchSpec:
-        args = {"patch_size": values["patch_size"], **encoder_args(values), **task_args(task)}
-        return ArchSpec(MODEL, args, task.image_size)
+        chosen = {**FIXED, **values}
+        args = {"patch_size": chosen["patch_size"], **encoder_args(chosen), **task_args(task)}
+        if chosen["positions"] == "relative":
+            return ArchSpec(RELATIVE, {**args, **_relative(chosen)}, task.image_size)
+        model = {"sincos": SINCOS, "rotary": ROTARY}.get(chosen["positions"], MODEL)
+        return ArchSpec(model, {**args, **_unusual(chosen)}, task.image_size)
+
+
+def _unusual(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `OPTIONAL` that are not as usual."""
+    positions, registers = chosen["positions"], chosen["registers"]
+    args = {
+        "reg_tokens": registers,
+        "pos_embed": "none" if positions == "none" else "learn",
+        "no_embed_class": positions == "learned" and registers > 0,
+        "qk_norm": chosen["qk_norm"],
+        "init_values": LAYER_SCALE if chosen["layer_scale"] else None,
+        "qkv_bias": chosen["qkv_bias"],
+    }
+    return {key: value for key, value in args.items() if value != OPTIONAL[key]}
+
+
+def _relative(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Further arguments of a VisionTransformerRelPos, whose own defaults are others."""
+    return {
+        "rel_pos_type": "bias",
+        "fc_norm": chosen["pooling"] == "average",
+        "qk_norm": chosen["qk_norm"],
+        "init_values": LAYER_SCALE if chosen["layer_scale"] else 0.0,
+        "qkv_bias": chosen["qkv_bias"],
+    }

@@ -38,7 +38,10 @@ def test_a_named_model_of_timm_has_the_parameters_of_its_point(name):
     [
         ArchSpec("resnet26", {}, 224),
         ArchSpec("resnet18", {"output_stride": 16}, 224),
-        ArchSpec("vit_base_patch16_224", {"reg_tokens": 4}, 224),
+        ArchSpec("vit_base_patch16_224", {"pre_norm": True}, 224),
+        ArchSpec("vit_base_patch16_224", {"reg_tokens": -1}, 224),
+        ArchSpec("vit_base_patch16_224", {"pos_embed": "rotary"}, 224),
+        ArchSpec("vit_relpos_base_patch16_224", {}, 224),
         ArchSpec("vit_base_patch16_224", {"img_size": 224, "global_pool": "map"}, 224),
         ArchSpec("vit_base_patch16_224", {"img_size": 224}, 256),
         ArchSpec("swin_tiny_patch4_window7_224", {"window_size": [7, 7, 7, 7]}, 224),
