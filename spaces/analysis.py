@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from spaces import hybrid, resnet, swin, vit
+from spaces import deit, hybrid, resnet, swin, vit
 from spaces.costs import Analysis
 from spaces.spec import ArchSpec, Task
 
@@ -44,7 +44,7 @@ def _known() -> dict[str, Known]:
     }
     head = {"in_chans": _TASK.channels, "num_classes": _TASK.num_classes}
     resnets = {name: (partial(resnet.analyse_published, name), head, nothing) for name in resnet.LAYERS}
-    return {**ours, **vits, **_other_positions(), **swins, **resnets}
+    return {**ours, **vits, **_other_positions(), **_distilled(), **swins, **resnets}
 
 
 def _other_positions() -> dict[str, Known]:
@@ -66,6 +66,14 @@ def _other_positions() -> dict[str, Known]:
         vit.ROTARY: (vit.analyse_unplaced, ours, frozenset(plain)),
         vit.RELATIVE: (vit.analyse_relative, relative, frozenset(relative)),
         **rotary,
+    }
+
+
+def _distilled() -> dict[str, Known]:
+    optional = {key: vit.OPTIONAL[key] for key in vit.block_args(vit.BLOCK_FIXED)}
+    return {
+        name: (deit.analyse, {**deit.DeiT().spec(_TASK, own).args, **optional}, frozenset())
+        for name, own in deit.NAMED.items()
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spaces.dims import Choice, Domain, FloatRange, Grid, IntRange
 
@@ -11,14 +11,30 @@ from spaces.dims import Choice, Domain, FloatRange, Grid, IntRange
 @dataclass(frozen=True)
 class Preset:
     """Domains by family and dimension. image_sizes: the sides in pixels that it is meant for, smallest and largest;
-    example_size: the one that is shown when none is named."""
+    example_size: the one that is shown when none is named.
+
+    families: what is searched where no families are named. on_request: what others search when they are named.
+    """
 
     image_sizes: tuple[int, int]
     example_size: int
     families: Mapping[str, Mapping[str, Domain | Grid]]
+    on_request: Mapping[str, Mapping[str, Domain | Grid]] = field(default_factory=dict)
 
 
 POOLING = Choice(("class_token", "average"))
+_TINY_ENCODER: Mapping[str, Domain | Grid] = {
+    "depth": IntRange(1, 6),
+    "heads": IntRange(1, 4),
+    "head_width": IntRange(16, 32, 8),
+    "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+}
+_SMALL_ENCODER: Mapping[str, Domain | Grid] = {
+    "depth": IntRange(2, 12),
+    "heads": IntRange(1, 6),
+    "head_width": IntRange(32, 64, 16),
+    "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+}
 
 TINY = Preset(
     image_sizes=(8, 32),
@@ -26,10 +42,7 @@ TINY = Preset(
     families={
         "vit": {
             "patch_size": Grid(2, 16),
-            "depth": IntRange(1, 6),
-            "heads": IntRange(1, 4),
-            "head_width": IntRange(16, 32, 8),
-            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            **_TINY_ENCODER,
             "pooling": POOLING,
         },
         "swin": {
@@ -54,6 +67,9 @@ TINY = Preset(
             "pooling": POOLING,
         },
     },
+    on_request={
+        "deit": {"patch_size": Grid(2, 16), **_TINY_ENCODER},
+    },
 )
 
 SMALL = Preset(
@@ -62,10 +78,7 @@ SMALL = Preset(
     families={
         "vit": {
             "patch_size": Grid(4, 16),
-            "depth": IntRange(2, 12),
-            "heads": IntRange(1, 6),
-            "head_width": IntRange(32, 64, 16),
-            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            **_SMALL_ENCODER,
             "pooling": POOLING,
         },
         "swin": {
@@ -89,5 +102,8 @@ SMALL = Preset(
             "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
             "pooling": POOLING,
         },
+    },
+    on_request={
+        "deit": {"patch_size": Grid(4, 16), **_SMALL_ENCODER},
     },
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from spaces.deit import DeiT
 from spaces.dims import Choice, Domain, Family, Grid, SpaceError, parse_override
 from spaces.hybrid import Hybrid
 from spaces.points import FamilySpace
@@ -19,7 +20,7 @@ from spaces.zoo import Zoo
 
 __all__ = ["FAMILIES", "PRESETS", "Space", "SpaceError", "make_space", "named_space", "preset_for"]
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (ViT(), Swin(), Hybrid(), Zoo())}
+FAMILIES: dict[str, Family] = {family.name: family for family in (ViT(), DeiT(), Swin(), Hybrid(), Zoo())}
 PRESETS: dict[str, Preset] = {"tiny": TINY, "small": SMALL}
 
 Overrides = Mapping[str, Mapping[str, Any]]
@@ -40,15 +41,16 @@ def make_space(
     """The space of a task.
 
     preset: None chooses by image size. families: None takes every family of the preset that has a legal point at
-    this image size; `zoo` is in no preset and has to be named. overrides: {"vit": {"patch_size": [2, 4], "depth":
-    {"low": 2, "high": 6}}}; a list of values, or low, high and step. zoo: the one to take for the family of that name;
-    None knows the well-known names alone. Raises SpaceError naming the key, the value and what is legal.
+    this image size; `zoo`, and those that the preset has on request, have to be named. overrides: {"vit":
+    {"patch_size": [2, 4], "depth": {"low": 2, "high": 6}}}; a list of values, or low, high and step. zoo: the one to
+    take for the family of that name; None knows the well-known names alone. Raises SpaceError naming the key, the
+    value and what is legal.
     """
     _check_task(task)
     preset = preset_for(task.image_size) if preset is None else preset
     _known("preset", preset, PRESETS)
     zoo = Zoo() if zoo is None else zoo
-    ranges = {**PRESETS[preset].families, zoo.name: zoo.ranges(task)}
+    ranges = {**PRESETS[preset].families, **PRESETS[preset].on_request, zoo.name: zoo.ranges(task)}
     if isinstance(families, str):
         raise SpaceError(f"families: {families!r} is not a list; legal: {', '.join(ranges)}")
     chosen = list(PRESETS[preset].families) if families is None else list(families)

@@ -30,16 +30,9 @@ MAX_GRID = 64
 LAYER_SCALE = 1e-5
 """First value of every scale, as in timm's own models."""
 
-FIXED: Mapping[str, Value] = {
-    "positions": "learned",
-    "registers": 0,
-    "qk_norm": False,
-    "layer_scale": False,
-    "qkv_bias": True,
-}
+BLOCK_FIXED: Mapping[str, Value] = {"qk_norm": False, "layer_scale": False, "qkv_bias": True}
+FIXED: Mapping[str, Value] = {"positions": "learned", "registers": 0, **BLOCK_FIXED}
 """Dimensions that are not searched unless they are named, and the value that each has then."""
-
-SWITCH = Choice((False, True))
 
 
 def patch_sizes(task: Task) -> Choice:
@@ -72,6 +65,20 @@ def encoder_args(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def block_limits() -> dict[str, Domain]:
+    """The dimensions of `BLOCK_FIXED`."""
+    return {key: Choice((False, True)) for key in BLOCK_FIXED}
+
+
+def block_args(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of timm's VisionTransformer for the dimensions of `BLOCK_FIXED`."""
+    return {
+        "qk_norm": values["qk_norm"],
+        "init_values": LAYER_SCALE if values["layer_scale"] else None,
+        "qkv_bias": values["qkv_bias"],
+    }
+
+
 def task_args(task: Task) -> dict[str, Any]:
     """What every spec of ours says about the task."""
     return {"img_size": task.image_size, "in_chans": task.channels, "num_classes": task.num_classes}
@@ -86,6 +93,11 @@ OPTIONAL: Mapping[str, Any] = {
     "qkv_bias": True,
 }
 """Arguments of timm's VisionTransformer that a spec leaves out where they have these values."""
+
+
+def unusual(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `OPTIONAL` that a spec has to name."""
+    return {key: value for key, value in args.items() if value != OPTIONAL[key]}
 
 
 def encoder_cost(args: Mapping[str, Any], patches: int) -> tuple[Cost, int]:
@@ -171,9 +183,7 @@ class ViT:
             **encoder_limits(),
             "positions": Choice(POSITIONS),
             "registers": IntRange(0, 16),
-            "qk_norm": SWITCH,
-            "layer_scale": SWITCH,
-            "qkv_bias": SWITCH,
+            **block_limits(),
         }
 
     def rules(self, task: Task) -> Sequence[Rule]:
@@ -190,29 +200,23 @@ class ViT:
         if chosen["positions"] == "relative":
             return ArchSpec(RELATIVE, {**args, **_relative(chosen)}, task.image_size)
         model = {"sincos": SINCOS, "rotary": ROTARY}.get(chosen["positions"], MODEL)
-        return ArchSpec(model, {**args, **_unusual(chosen)}, task.image_size)
+        return ArchSpec(
+            model, {**args, **unusual(_tokens(chosen)), **unusual(block_args(chosen))}, task.image_size
+        )
 
 
-def _unusual(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `OPTIONAL` that are not as usual."""
+def _tokens(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of timm's VisionTransformer for positions and registers."""
     positions, registers = chosen["positions"], chosen["registers"]
-    args = {
+    return {
         "reg_tokens": registers,
         "pos_embed": "none" if positions == "none" else "learn",
         "no_embed_class": positions == "learned" and registers > 0,
-        "qk_norm": chosen["qk_norm"],
-        "init_values": LAYER_SCALE if chosen["layer_scale"] else None,
-        "qkv_bias": chosen["qkv_bias"],
     }
-    return {key: value for key, value in args.items() if value != OPTIONAL[key]}
 
 
 def _relative(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Further arguments of a VisionTransformerRelPos, whose own defaults are others."""
-    return {
-        "rel_pos_type": "bias",
-        "fc_norm": chosen["pooling"] == "average",
-        "qk_norm": chosen["qk_norm"],
-        "init_values": LAYER_SCALE if chosen["layer_scale"] else 0.0,
-        "qkv_bias": chosen["qkv_bias"],
-    }
+    fc_norm = chosen["pooling"] == "average"
+    block = {**block_args(chosen), "init_values": LAYER_SCALE if chosen["layer_scale"] else 0.0}
+    return {"rel_pos_type": "bias", "fc_norm": fc_norm, **block}

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from spaces.dims import Choice
-from spaces.registry import PRESETS, SpaceError, make_space, named_space, preset_for
+from spaces.registry import FAMILIES, PRESETS, SpaceError, make_space, named_space, preset_for
 from spaces.spec import Task
 
 DIGITS = Task(image_size=8, channels=1, num_classes=10)
@@ -30,7 +30,24 @@ def test_the_preset_follows_the_image_size(image_size, preset):
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_searches_every_family_at_both_ends_of_its_sizes(name):
     for image_size in PRESETS[name].image_sizes:
-        assert make_space(Task(image_size, 3, 10), name).families == tuple(PRESETS[name].families)
+        task = Task(image_size, 3, 10)
+        assert make_space(task, name).families == tuple(PRESETS[name].families)
+        for family in PRESETS[name].on_request:
+            assert make_space(task, name, families=[family]).families == (family,)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_family_but_the_zoo_is_in_every_preset_for_all_sizes(name):
+    preset = PRESETS[name]
+    assert {*preset.families, *preset.on_request} == FAMILIES.keys() - {"zoo"}
+    assert not preset.families.keys() & preset.on_request.keys()
+
+
+def test_a_family_on_request_has_to_be_named():
+    with pytest.raises(
+        SpaceError, match=r"deit: its dimensions are set, but families does not name it: \[vit,"
+    ):
+        make_space(FASHION, overrides={"deit": {"depth": [2]}})
 
 
 def test_an_override_replaces_the_values_of_one_dimension_only():
