@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from spaces import deit, hybrid, resnet, swin, vit
+from spaces import deit, hybrid, pit, resnet, swin, vit
 from spaces.costs import Analysis
 from spaces.spec import ArchSpec, Task
 
@@ -42,9 +42,10 @@ def _known() -> dict[str, Known]:
     swins = {
         name: (swin.analyse, swin.Swin().spec(_TASK, own).args, nothing) for name, own in swin.NAMED.items()
     }
+    pits = {name: (pit.analyse, pit.PiT().spec(_TASK, own).args, nothing) for name, own in pit.NAMED.items()}
     head = {"in_chans": _TASK.channels, "num_classes": _TASK.num_classes}
     resnets = {name: (partial(resnet.analyse_published, name), head, nothing) for name in resnet.LAYERS}
-    return {**ours, **vits, **_other_positions(), **_distilled(), **swins, **resnets}
+    return {**ours, **vits, **_other_positions(), **_distilled(), **swins, **pits, **resnets}
 
 
 def _other_positions() -> dict[str, Known]:

@@ -69,6 +69,17 @@ TINY = Preset(
     },
     on_request={
         "deit": {"patch_size": Grid(2, 16), **_TINY_ENCODER},
+        "pit": {
+            "stride": Grid(4, 16),
+            "overlap": IntRange(1, 2),
+            "num_stages": IntRange(2, 3),
+            "depth_1": IntRange(1, 2),
+            "depth_2": IntRange(1, 4),
+            "depth_3": IntRange(1, 2),
+            "heads": IntRange(1, 3),
+            "head_width": IntRange(8, 24, 8),
+            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+        },
     },
 )
 
@@ -105,5 +116,16 @@ SMALL = Preset(
     },
     on_request={
         "deit": {"patch_size": Grid(4, 16), **_SMALL_ENCODER},
+        "pit": {
+            "stride": Grid(8, 32),
+            "overlap": IntRange(1, 2),
+            "num_stages": IntRange(2, 3),
+            "depth_1": IntRange(1, 3),
+            "depth_2": IntRange(1, 6),
+            "depth_3": IntRange(1, 4),
+            "heads": IntRange(1, 4),
+            "head_width": IntRange(16, 32, 8),
+            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+        },
     },
 )

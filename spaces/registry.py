@@ -10,6 +10,7 @@ from typing import Any
 from spaces.deit import DeiT
 from spaces.dims import Choice, Domain, Family, Grid, SpaceError, parse_override
 from spaces.hybrid import Hybrid
+from spaces.pit import PiT
 from spaces.points import FamilySpace
 from spaces.presets import SMALL, TINY, Preset
 from spaces.space import Space
@@ -20,7 +21,9 @@ from spaces.zoo import Zoo
 
 __all__ = ["FAMILIES", "PRESETS", "Space", "SpaceError", "make_space", "named_space", "preset_for"]
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (ViT(), DeiT(), Swin(), Hybrid(), Zoo())}
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (ViT(), DeiT(), Swin(), PiT(), Hybrid(), Zoo())
+}
 PRESETS: dict[str, Preset] = {"tiny": TINY, "small": SMALL}
 
 Overrides = Mapping[str, Mapping[str, Any]]
