@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from workers.errors import ExportError
 
@@ -37,7 +38,8 @@ def convert(network: nn.Module, images: Tensor, path: Path) -> None:
     batch = torch.export.Dim("batch", min=1, max=MAX_BATCH)
     example = images[torch.arange(2) % len(images)]  # with a batch of 1, torch takes it for constant
     try:
-        with _quietly():
+        # torch's fast kernels lay their outcome out in ways that the exporter gets wrong for some networks.
+        with _quietly(), sdpa_kernel(SDPBackend.MATH):
             torch.onnx.export(
                 network,
                 (example,),
@@ -56,13 +58,15 @@ def convert(network: nn.Module, images: Tensor, path: Path) -> None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """torch's exporter warns and logs about its own insides, which no user can mend."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    """The exporters warn and log about their own insides, which no user can mend."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -35,6 +35,9 @@ SPECS = {
     "swin": ArchSpec("swin_tiny_patch4_window7_224", SWIN | HEAD, 8),
     "hybrid": ArchSpec("paretovit_conv_stem_vit", HYBRID | HEAD, 8),
     "resnet": ArchSpec("paretovit_resnet", RESNET | HEAD, 8),
+    "sincos": ArchSpec("paretovit_sincos_vit", VIT | HEAD | {"reg_tokens": 1}, 8),
+    "rotary": ArchSpec("paretovit_rotary_vit", VIT | HEAD | {"reg_tokens": 1}, 8),
+    "relative": ArchSpec("vit_relpos_base_patch16_224", VIT | HEAD | {"rel_pos_type": "bias"}, 8),
     "resized": ArchSpec("paretovit_resnet", RESNET | HEAD, 12),
 }
 DATA = DataSettings("digits", train_limit=200, val_limit=100)

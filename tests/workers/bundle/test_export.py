@@ -78,7 +78,7 @@ def allowed() -> set[str]:
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("name", ["vit", "swin", "hybrid", "resnet"])
+@pytest.mark.parametrize("name", ["vit", "sincos", "rotary", "swin", "hybrid", "resnet"])
 def test_every_family_answers_the_same_with_torch_and_timm_alone(
     trained: Trained, tmp_path: Path, name: str
 ) -> None:
@@ -186,14 +186,15 @@ def test_the_name_of_pretrained_weights_and_what_became_of_them_is_kept(
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("name", ["swin", "hybrid", "resnet"])
+@pytest.mark.parametrize("name", ["rotary", "relative", "swin", "hybrid", "resnet"])
 def test_onnx_answers_as_eager_torch_for_any_number_of_images(
-    trained: Trained, tmp_path: Path, name: str
+    trained: Trained, tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     import onnxruntime
 
     request = dataclasses.replace(trained(name), onnx=True)
     folder = run(request, tmp_path / "model").folder
+    assert capfd.readouterr() == ("", "")  # torch's exporter has a lot to say
     session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
     data = resident(request.source.settings, torch.device("cpu"))
     images = data.normalise(pixels_of(folder))
