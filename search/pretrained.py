@@ -113,8 +113,8 @@ def advice(plan: Plan) -> str | None:
     else:
         remedy = "compare them with the zoo's"
     return (
-        f"{_and(fresh)} will be trained from fresh weights on {count:,} images; below {FEW_IMAGES:,} images, pretrained "
-        f"weights usually do better: {remedy}"
+        f"{_and(fresh)} will be trained from fresh weights on {count:,} images; below {FEW_IMAGES:,} images, "
+        f"pretrained weights usually do better: {remedy}"
     )
 
 
