@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from spaces import deit, hybrid, pit, resnet, swin, vit
+from spaces import deit, hybrid, pit, resnet, swin, vit, windowed
 from spaces.costs import Analysis
 from spaces.spec import ArchSpec, Task
 
@@ -45,7 +45,7 @@ def _known() -> dict[str, Known]:
     pits = {name: (pit.analyse, pit.PiT().spec(_TASK, own).args, nothing) for name, own in pit.NAMED.items()}
     head = {"in_chans": _TASK.channels, "num_classes": _TASK.num_classes}
     resnets = {name: (partial(resnet.analyse_published, name), head, nothing) for name in resnet.LAYERS}
-    return {**ours, **vits, **_other_positions(), **_distilled(), **swins, **pits, **resnets}
+    return {**ours, **vits, **_other_positions(), **_distilled(), **_windowed(), **swins, **pits, **resnets}
 
 
 def _other_positions() -> dict[str, Known]:
@@ -75,6 +75,29 @@ def _distilled() -> dict[str, Known]:
     return {
         name: (deit.analyse, {**deit.DeiT().spec(_TASK, own).args, **optional}, frozenset())
         for name, own in deit.NAMED.items()
+    }
+
+
+def _windowed() -> dict[str, Known]:
+    base = {
+        "patch_size": 16,
+        "depth": 12,
+        "heads": 12,
+        "head_width": 64,
+        "mlp_ratio": 4.0,
+        "global_blocks": 4,
+    }
+    placed = {**base, "global_placement": "even", "window": 14, "kv_stride": 2}
+
+    def args(kind: str) -> Mapping[str, Any]:
+        return {**windowed.Windowed().spec(_TASK, {**placed, "attention": kind}).args, **windowed.DEFAULTS}
+
+    required = frozenset(args("grid")) - windowed.DEFAULTS.keys()
+    subsampled = frozenset(args("subsampled")) - windowed.DEFAULTS.keys()
+    return {
+        windowed.MODEL: (windowed.analyse, args("window"), frozenset()),
+        windowed.GRID: (windowed.analyse, args("grid"), required),
+        windowed.SUBSAMPLED: (windowed.analyse_subsampled, args("subsampled"), subsampled),
     }
 
 
@@ -110,6 +133,8 @@ def _alike(key: str, value: object, default: object) -> bool:
         return isinstance(value, bool)
     if isinstance(default, str):
         return value in _WORDS[key]
+    if key in _INDEXES:
+        return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
     if isinstance(default, list):
         return isinstance(value, list) and bool(value) and all(_alike(key, each, 1) for each in value)
     if key in _MAY_BE_NONE and value is None:
@@ -124,5 +149,6 @@ _WORDS = {
     "pos_embed": ("learn", "none"),
     "rel_pos_type": ("bias",),
 }
+_INDEXES = ("global_attn_indexes",)
 _MAY_BE_NONE = ("init_values",)
 _SMALLEST = 1e-9

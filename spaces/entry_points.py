@@ -16,21 +16,30 @@ from timm.models.eva import Eva
 from timm.models.resnet import BasicBlock, ResNet
 from timm.models.vision_transformer import VisionTransformer
 from timm.models.vision_transformer_hybrid import ConvStem
-from torch import nn
+from timm.models.vision_transformer_sam import (
+    Attention,
+    Block,
+    VisionTransformerSAM,
+    get_decomposed_rel_pos_bias,
+)
+from torch import Tensor, nn
+from torch.nn import functional
 
 
 def _cfg(first_conv: str, classifier: str, **extra: Any) -> dict[str, Any]:
     return {"url": "", "num_classes": 1000, "first_conv": first_conv, "classifier": classifier, **extra}
 
 
+_SIZED: dict[str, Any] = {"input_size": (3, 224, 224), "fixed_input_size": True}
+
 # timm looks here while it registers the entry points.
 default_cfgs = {
-    "paretovit_conv_stem_vit": _cfg(
-        "patch_embed.backbone.0.conv", "head", input_size=(3, 224, 224), fixed_input_size=True
-    ),
+    "paretovit_conv_stem_vit": _cfg("patch_embed.backbone.0.conv", "head", **_SIZED),
+    "paretovit_grid_vit": _cfg("patch_embed.proj", "head.fc", **_SIZED),
     "paretovit_resnet": _cfg("conv1.0", "fc", input_size=(3, 224, 224)),
-    "paretovit_rotary_vit": _cfg("patch_embed.proj", "head", input_size=(3, 224, 224), fixed_input_size=True),
-    "paretovit_sincos_vit": _cfg("patch_embed.proj", "head", input_size=(3, 224, 224), fixed_input_size=True),
+    "paretovit_rotary_vit": _cfg("patch_embed.proj", "head", **_SIZED),
+    "paretovit_sincos_vit": _cfg("patch_embed.proj", "head", **_SIZED),
+    "paretovit_subsampled_vit": _cfg("patch_embed.proj", "head.fc", **_SIZED),
 }
 
 
@@ -81,6 +90,87 @@ def paretovit_rotary_vit(pretrained: bool = False, *, reg_tokens: int = 0, **kwa
     return build_model_with_cfg(Eva, "paretovit_rotary_vit", pretrained, **args)
 
 
+class GridBlock(Block):
+    """Attends among patches that are spread evenly over the map: `window_size` a side, as far apart as that takes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.window_size:
+            return super().forward(x)
+        # What is spread is brought together, so that windows see it; everything else in a block is done patch by patch.
+        size, (height, width) = self.window_size, x.shape[1:3]
+        together = _transposed(x, size, height // size, size, width // size)
+        return _transposed(super().forward(together), height // size, size, width // size, size)
+
+
+def _transposed(x: Tensor, *sides: int) -> Tensor:
+    """The map (batch, rows, columns, width) whose rows and columns, each two-dimensional, are transposed."""
+    parted = x.reshape(x.shape[0], *sides, x.shape[-1])
+    return parted.permute(0, 2, 1, 4, 3, 5).reshape(x.shape)
+
+
+class SubsampledAttention(Attention):
+    """Keys and values are taken from averages over squares of `stride` x `stride` patches."""
+
+    def __init__(self, stride: int, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, height, width, channels = x.shape
+        coarse = functional.avg_pool2d(x.permute(0, 3, 1, 2), self.stride, ceil_mode=True).permute(0, 2, 3, 1)
+        bias = self.qkv.bias
+        query_bias, rest_bias = (None, None) if bias is None else (bias[:channels], bias[channels:])
+        query = functional.linear(x, self.qkv.weight[:channels], query_bias)
+        rest = functional.linear(coarse, self.qkv.weight[channels:], rest_bias)
+        q = self.q_norm(query.reshape(batch, height * width, self.num_heads, -1).transpose(1, 2))
+        k, v = rest.reshape(batch, -1, 2, self.num_heads, self.head_dim).permute(2, 0, 3, 1, 4).unbind(0)
+        k, biases = self.k_norm(k), None
+        if self.use_rel_pos:
+            biases = get_decomposed_rel_pos_bias(
+                q.flatten(0, 1),
+                self.rel_pos_h,
+                self.rel_pos_w,
+                (height, width),
+                (coarse.shape[1], coarse.shape[2]),
+            ).unflatten(0, (batch, self.num_heads))
+        dropout = self.attn_drop.p if self.training else 0.0
+        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=biases, dropout_p=dropout)
+        return self.proj_drop(self.proj(mixed.transpose(1, 2).reshape(x.shape)))
+
+
+class SubsampledBlock(Block):
+    """`window_size` is the stride of keys and values here; 0 where attention is to every patch."""
+
+    def __init__(self, dim: int, num_heads: int, window_size: int, **kwargs: Any) -> None:
+        super().__init__(dim, num_heads, window_size=0, **kwargs)
+        if window_size:
+            names = (
+                "qkv_bias",
+                "qk_norm",
+                "attn_drop",
+                "proj_drop",
+                "norm_layer",
+                "use_rel_pos",
+                "input_size",
+            )
+            given = {name: kwargs[name] for name in names}
+            self.attn = SubsampledAttention(window_size, dim, num_heads, **given)
+
+
+def paretovit_grid_vit(pretrained: bool = False, **kwargs: Any) -> VisionTransformerSAM:
+    """A VisionTransformerSAM without a neck whose blocks attend in grids where they are not global."""
+    args = {"block_fn": GridBlock, "neck_chans": None, **kwargs}
+    return build_model_with_cfg(VisionTransformerSAM, "paretovit_grid_vit", pretrained, **args)
+
+
+def paretovit_subsampled_vit(
+    pretrained: bool = False, *, kv_stride: int, **kwargs: Any
+) -> VisionTransformerSAM:
+    """A VisionTransformerSAM without a neck whose keys and values are subsampled where blocks are not global."""
+    args = {"block_fn": SubsampledBlock, "neck_chans": None, "window_size": kv_stride, **kwargs}
+    return build_model_with_cfg(VisionTransformerSAM, "paretovit_subsampled_vit", pretrained, **args)
+
+
 def paretovit_resnet(
     pretrained: bool = False,
     *,
@@ -112,4 +202,11 @@ def paretovit_resnet(
     return model
 
 
-ENTRY_POINTS = (paretovit_conv_stem_vit, paretovit_resnet, paretovit_rotary_vit, paretovit_sincos_vit)
+ENTRY_POINTS = (
+    paretovit_conv_stem_vit,
+    paretovit_grid_vit,
+    paretovit_resnet,
+    paretovit_rotary_vit,
+    paretovit_sincos_vit,
+    paretovit_subsampled_vit,
+)

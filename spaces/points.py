@@ -172,7 +172,13 @@ class FamilySpace:
                 reason = self._why({key: lost[0]})
                 raise SpaceError(f"{self.family.name}.{key}: {lost[0]} is not legal: {reason}; legal: {kept}")
             if lost and key in given:
-                raise SpaceError(f"{self.family.name}.{key}: has no effect: {self._needs(key)}")
+                reason = self._why({key: lost[0]}) if self._can_be_on(key) else None
+                why = (
+                    f"has no effect: {self._needs(key)}"
+                    if reason is None
+                    else f"{lost[0]} is not legal: {reason}"
+                )
+                raise SpaceError(f"{self.family.name}.{key}: {why}")
             if seen[key]:
                 kept_domain = Choice(tuple(v for v in domain.values if v in seen[key])) if lost else domain
                 self._domains[key] = kept_domain
@@ -188,6 +194,11 @@ class FamilySpace:
         kept = tuple(value for value in self._domains[parent].values if value in allowed)
         return ((parent, kept),) if len(kept) < len(self._domains[parent].values) else ()
 
+    def _can_be_on(self, key: str) -> bool:
+        """Whether the dimension that switches this one has a value for it."""
+        parent, allowed = self.family.conditions[key]
+        return any(value in allowed for value in self._domains[parent].values)
+
     def _needs(self, key: str) -> str:
         parent, allowed = self.family.conditions[key]
         return f"it needs {parent} to be {' or '.join(str(value) for value in allowed)}"
@@ -196,7 +207,9 @@ class FamilySpace:
         """The reason of the rule that excludes the most combinations with these values."""
         found: list[tuple[float, str]] = []
         for rule in self._rules:
-            if fixed and not any(key in rule.keys for key in fixed):
+            if (fixed and not any(key in rule.keys for key in fixed)) or not self._domains.keys() >= set(
+                rule.keys
+            ):
                 continue
             domains = [(fixed[key],) if key in fixed else self._domains[key].values for key in rule.keys]
             combinations = [

@@ -23,6 +23,8 @@ class Preset:
 
 
 POOLING = Choice(("class_token", "average"))
+_ATTENTION = Choice(("window", "grid", "subsampled"))
+_PLACEMENT = Choice(("last", "first", "even"))
 _TINY_ENCODER: Mapping[str, Domain | Grid] = {
     "depth": IntRange(1, 6),
     "heads": IntRange(1, 4),
@@ -69,6 +71,15 @@ TINY = Preset(
     },
     on_request={
         "deit": {"patch_size": Grid(2, 16), **_TINY_ENCODER},
+        "windowed": {
+            "patch_size": Grid(4, 16),
+            **_TINY_ENCODER,
+            "attention": _ATTENTION,
+            "window": Choice((2, 4, 7, 8)),
+            "kv_stride": IntRange(2, 4),
+            "global_blocks": IntRange(0, 3),
+            "global_placement": _PLACEMENT,
+        },
         "pit": {
             "stride": Grid(4, 16),
             "overlap": IntRange(1, 2),
@@ -116,6 +127,15 @@ SMALL = Preset(
     },
     on_request={
         "deit": {"patch_size": Grid(4, 16), **_SMALL_ENCODER},
+        "windowed": {
+            "patch_size": Grid(8, 32),
+            **_SMALL_ENCODER,
+            "attention": _ATTENTION,
+            "window": Choice((4, 6, 7, 8)),
+            "kv_stride": IntRange(2, 4),
+            "global_blocks": IntRange(0, 4),
+            "global_placement": _PLACEMENT,
+        },
         "pit": {
             "stride": Grid(8, 32),
             "overlap": IntRange(1, 2),

@@ -17,12 +17,13 @@ from spaces.space import Space
 from spaces.spec import Task
 from spaces.swin import Swin
 from spaces.vit import ViT
+from spaces.windowed import Windowed
 from spaces.zoo import Zoo
 
 __all__ = ["FAMILIES", "PRESETS", "Space", "SpaceError", "make_space", "named_space", "preset_for"]
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (ViT(), DeiT(), Swin(), PiT(), Hybrid(), Zoo())
+    family.name: family for family in (ViT(), DeiT(), Windowed(), Swin(), PiT(), Hybrid(), Zoo())
 }
 PRESETS: dict[str, Preset] = {"tiny": TINY, "small": SMALL}
 

@@ -73,3 +73,17 @@ def count_built(spec: ArchSpec, device: str = "cpu") -> Counted:
 @pytest.fixture(name="count_built")
 def _count_built() -> Callable[..., Counted]:
     return count_built
+
+
+@pytest.fixture(name="filled")
+def _filled() -> Callable[[ArchSpec], torch.nn.Module]:
+    """Builds a network with random weights of one scale, equal for tensors of the same size."""
+
+    def filled(spec: ArchSpec) -> torch.nn.Module:
+        model = models.build(spec).eval()
+        with torch.no_grad():
+            for value in model.parameters():
+                value.normal_(0, 0.2, generator=torch.Generator().manual_seed(value.numel()))
+        return model
+
+    return filled

@@ -108,17 +108,8 @@ def test_what_is_fixed_is_no_dimension_and_leaves_no_trace_in_a_spec():
     }
 
 
-def filled(spec):
-    """The network with random weights of one scale, equal for tensors of the same size."""
-    model = models.build(spec).eval()
-    with torch.no_grad():
-        for value in model.parameters():
-            value.normal_(0, 0.2, generator=torch.Generator().manual_seed(value.numel()))
-    return model
-
-
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_the_order_of_the_patches_matters_where_they_have_positions_alone(positions):
+def test_the_order_of_the_patches_matters_where_they_have_positions_alone(filled, positions):
     spec = small(positions=positions, pooling="average", registers=0)
     model = filled(spec)
     image = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0))
@@ -131,7 +122,7 @@ def test_the_order_of_the_patches_matters_where_they_have_positions_alone(positi
 
 
 @pytest.mark.parametrize(("pooling", "registers"), [("class_token", 0), ("average", 0), ("class_token", 4)])
-def test_kinds_of_positions_are_different_networks(pooling, registers):
+def test_kinds_of_positions_are_different_networks(filled, pooling, registers):
     kinds = [kind for kind in POSITIONS if kind != "relative" or not registers]
     specs = [small(positions=kind, pooling=pooling, registers=registers) for kind in kinds]
     assert len({spec.digest for spec in specs}) == len(kinds)
