@@ -45,6 +45,7 @@ class FamilySpace:
         self.family = family
         self.task = task
         self._rules = tuple(family.rules(task))
+        self._asked = dict(domains)
         self._domains = dict(domains)
         for key, domain in domains.items():
             if not domain.values:
@@ -197,7 +198,7 @@ class FamilySpace:
     def _can_be_on(self, key: str) -> bool:
         """Whether the dimension that switches this one has a value for it."""
         parent, allowed = self.family.conditions[key]
-        return any(value in allowed for value in self._domains[parent].values)
+        return any(value in allowed for value in self._asked[parent].values)
 
     def _needs(self, key: str) -> str:
         parent, allowed = self.family.conditions[key]
