@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 import textwrap
@@ -17,6 +18,7 @@ from workers.job import Job, Kind
 from workers.settings import DataSettings, JobSettings, RecipeSettings
 
 Start = Callable[..., subprocess.Popen[str]]
+Needs = Callable[[str, bool], None]
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +26,20 @@ def runtime_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Device locks of this test alone, inherited by the processes that it starts."""
     monkeypatch.setenv("PARETOVIT_RUNTIME_DIR", str(tmp_path / "runtime"))
     return tmp_path / "runtime"
+
+
+@pytest.fixture
+def needs() -> Needs:
+    """Skips with a reason where something is absent from this machine; in CI (CI=true) its absence fails."""
+
+    def check(reason: str, is_present: bool) -> None:
+        if is_present:
+            return
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI lacks what this test needs: {reason}")
+        pytest.skip(reason)
+
+    return check
 
 
 @pytest.fixture

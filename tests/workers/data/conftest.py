@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -11,22 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-
-Needs = Callable[[str, bool], None]
-
-
-@pytest.fixture
-def needs() -> Needs:
-    """Skips with a reason where something is absent from this machine; in CI (CI=true) its absence fails."""
-
-    def check(reason: str, is_present: bool) -> None:
-        if is_present:
-            return
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI lacks what this test needs: {reason}")
-        pytest.skip(reason)
-
-    return check
 
 
 def write_idx(path: Path, array: np.ndarray) -> None:
