@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from spaces import deit, hybrid, pit, resnet, swin, vit, windowed
+from spaces import autoformer, deit, hybrid, pit, resnet, swin, vit, windowed
 from spaces.costs import Analysis
 from spaces.spec import ArchSpec, Task
 
@@ -22,11 +22,17 @@ def _known() -> dict[str, Known]:
     """Entry point -> its closed form, all arguments that it understands, and those of them that have no default."""
     encoder: dict[str, Any] = {"depth": 12, "heads": 12, "head_width": 64, "mlp_ratio": 4.0}
     stem: dict[str, Any] = {"stride": 16, "stem_depth": 4, "stem_width": 64, "pooling": "class_token"}
+    per_layer = autoformer.AutoFormer().spec(_TASK, autoformer.NAMED["autoformer_tiny"]).args
     ours: dict[str, Known] = {
         hybrid.MODEL: (
             hybrid.analyse,
             hybrid.Hybrid().spec(_TASK, {**stem, **encoder}).args,
             frozenset({"stem_channels", "stem_strides"}),
+        ),
+        autoformer.MODEL: (
+            autoformer.analyse,
+            per_layer,
+            frozenset(per_layer) - {"in_chans", "num_classes"},
         ),
         resnet.MODEL: (
             resnet.analyse,
@@ -136,7 +142,9 @@ def _alike(key: str, value: object, default: object) -> bool:
     if key in _INDEXES:
         return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
     if isinstance(default, list):
-        return isinstance(value, list) and bool(value) and all(_alike(key, each, 1) for each in value)
+        return (
+            isinstance(value, list) and bool(value) and all(_alike(key, each, default[0]) for each in value)
+        )
     if key in _MAY_BE_NONE and value is None:
         return True
     numbers = (int, float) if isinstance(default, float) or key in _MAY_BE_NONE else (int,)

@@ -153,7 +153,8 @@ class Family(Protocol):
     """One kind of network. Names of dimensions are the family's own here (`depth`); a space prefixes them.
 
     name: the family's name. conditions: dimension -> (other dimension, values for which it is active).
-    named: timm entry points that are points of this family, with all their values.
+    named: networks of the field that are points of this family, with all their values: by timm's entry point, or by a
+    name of ours where timm has none.
     """
 
     @property

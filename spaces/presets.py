@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from spaces.autoformer import per_block
 from spaces.dims import Choice, Domain, FloatRange, Grid, IntRange
 
 
@@ -71,6 +72,12 @@ TINY = Preset(
     },
     on_request={
         "deit": {"patch_size": Grid(2, 16), **_TINY_ENCODER},
+        "autoformer": {
+            "patch_size": Grid(2, 16),
+            "width": IntRange(32, 128, 16),
+            "depth": IntRange(1, 6),
+            **per_block(IntRange(1, 2), FloatRange(1.0, 4.0, 0.5), 6),
+        },
         "windowed": {
             "patch_size": Grid(4, 16),
             **_TINY_ENCODER,
@@ -127,6 +134,12 @@ SMALL = Preset(
     },
     on_request={
         "deit": {"patch_size": Grid(4, 16), **_SMALL_ENCODER},
+        "autoformer": {
+            "patch_size": Grid(4, 16),
+            "width": IntRange(64, 256, 32),
+            "depth": IntRange(2, 12),
+            **per_block(IntRange(1, 4), FloatRange(1.0, 4.0, 0.5), 12),
+        },
         "windowed": {
             "patch_size": Grid(8, 32),
             **_SMALL_ENCODER,
@@ -148,4 +161,22 @@ SMALL = Preset(
             "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
         },
     },
+)
+
+
+def _autoformer(width: IntRange, depth: IntRange, heads: IntRange, mlp_ratio: FloatRange) -> Preset:
+    """A space of the paper, where 14 x 14 patches are 224 px; at other sizes it has as many patches."""
+    shared: dict[str, Domain | Grid] = {"patch_size": Grid(14, 14), "width": width, "depth": depth}
+    blocks = per_block(heads, mlp_ratio, depth.high)
+    return Preset(image_sizes=(224, 224), example_size=224, families={"autoformer": {**shared, **blocks}})
+
+
+AUTOFORMER_TINY = _autoformer(
+    IntRange(192, 240, 24), IntRange(12, 14), IntRange(3, 4), FloatRange(3.5, 4.0, 0.5)
+)
+AUTOFORMER_SMALL = _autoformer(
+    IntRange(320, 448, 64), IntRange(12, 14), IntRange(5, 7), FloatRange(3.0, 4.0, 0.5)
+)
+AUTOFORMER_BASE = _autoformer(
+    IntRange(528, 624, 48), IntRange(14, 16), IntRange(9, 10), FloatRange(3.0, 4.0, 0.5)
 )

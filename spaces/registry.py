@@ -7,12 +7,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from spaces.autoformer import AutoFormer
 from spaces.deit import DeiT
 from spaces.dims import Choice, Domain, Family, Grid, SpaceError, parse_override
 from spaces.hybrid import Hybrid
 from spaces.pit import PiT
 from spaces.points import FamilySpace
-from spaces.presets import SMALL, TINY, Preset
+from spaces.presets import AUTOFORMER_BASE, AUTOFORMER_SMALL, AUTOFORMER_TINY, SMALL, TINY, Preset
 from spaces.space import Space
 from spaces.spec import Task
 from spaces.swin import Swin
@@ -23,9 +24,16 @@ from spaces.zoo import Zoo
 __all__ = ["FAMILIES", "PRESETS", "Space", "SpaceError", "make_space", "named_space", "preset_for"]
 
 FAMILIES: dict[str, Family] = {
-    family.name: family for family in (ViT(), DeiT(), Windowed(), Swin(), PiT(), Hybrid(), Zoo())
+    family.name: family
+    for family in (ViT(), DeiT(), AutoFormer(), Windowed(), Swin(), PiT(), Hybrid(), Zoo())
 }
-PRESETS: dict[str, Preset] = {"tiny": TINY, "small": SMALL}
+PRESETS: dict[str, Preset] = {
+    "tiny": TINY,
+    "small": SMALL,
+    "autoformer-tiny": AUTOFORMER_TINY,
+    "autoformer-small": AUTOFORMER_SMALL,
+    "autoformer-base": AUTOFORMER_BASE,
+}
 
 Overrides = Mapping[str, Mapping[str, Any]]
 
@@ -77,8 +85,8 @@ def make_space(
 
 
 def named_space(name: str, task: Task | None = None) -> Space:
-    """The space of one point: a timm model that our families cover, at its own 224 px, 3 channels and 1,000 classes
-    or for another task. Raises SpaceError for any other name."""
+    """The space of one point: a network of the field that our families cover, at its own 224 px, 3 channels and 1,000
+    classes or for another task. Raises SpaceError for any other name."""
     task = Task(224, 3, 1000) if task is None else task
     _check_task(task)
     homes = {known: family for family in FAMILIES.values() for known in family.named}

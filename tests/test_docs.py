@@ -125,7 +125,8 @@ def test_every_dimension_is_documented_in_the_section_of_its_family(family: str)
     text = re.search(rf"^## {family}\n(.*?)(?=^## |\Z)", SPACES, re.MULTILINE | re.DOTALL)
     assert text, f"docs/spaces.md has no section {family}"
     documented = set(re.findall(r"^\| `(\w+)` \|", text[1], re.MULTILINE))
-    assert documented == set(registry.FAMILIES[family].limits(Task(224, 3, 1000)))
+    dimensions = registry.FAMILIES[family].limits(Task(224, 3, 1000))
+    assert documented == {re.sub(r"_\d+$", "_N", name) for name in dimensions}
 
 
 def test_every_state_is_explained() -> None:

@@ -17,9 +17,17 @@ NUM_DRAWN = 200
 
 
 def space(
-    preset: Annotated[str | None, typer.Argument(help="A preset: tiny or small.", show_default=False)] = None,
+    preset: Annotated[
+        str | None,
+        typer.Argument(help="A preset: tiny, small, autoformer-tiny, -small or -base.", show_default=False),
+    ] = None,
     named: Annotated[
-        str | None, typer.Option("--named", metavar="TIMM_NAME", help="A timm model as a point.")
+        str | None,
+        typer.Option(
+            "--named",
+            metavar="TIMM_NAME",
+            help="A timm model as a point; also autoformer_tiny, _small, _base.",
+        ),
     ] = None,
     image_size: Annotated[
         int | None, typer.Option("--image-size", help="Side of the images, px.  [32 tiny, 64 small]")
