@@ -112,11 +112,12 @@ def _lines(name: str, shown: Space, drawn: list[dict[str, Any]]) -> list[str]:
     for key, label in (("params", "parameters"), ("flops", "FLOPs")):
         values = sorted(sample[key] for sample in drawn)
         lines.append(f"{label}: {values[0]:,} to {values[-1]:,}, median {values[len(values) // 2]:,}")
-    lines += ["", f"{'dimension':<20} {'values':<36} when"]
+    wide = max(20, *(len(dimension.name) for dimension in shown.dimensions))
+    lines += ["", f"{'dimension':<{wide}} {'values':<36} when"]
     for dimension in shown.dimensions:
         own = [condition for condition in dimension.when if condition[0] != "family"]
         when = " and ".join(f"{key} in {', '.join(str(v) for v in allowed)}" for key, allowed in own)
-        lines.append(f"{dimension.name:<20} {dimension.domain!s:<36} {when}".rstrip())
+        lines.append(f"{dimension.name:<{wide}} {dimension.domain!s:<36} {when}".rstrip())
     lines += ["", "samples"]
     for sample in drawn[:NUM_SAMPLES]:
         point = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in sample["point"].items())

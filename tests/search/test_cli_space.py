@@ -61,7 +61,10 @@ def test_the_table_shows_every_dimension(capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "give one of a preset (tiny, small) and --named"),
+        (
+            [],
+            "give one of a preset (tiny, small, autoformer-tiny, autoformer-small, autoformer-base) and --named",
+        ),
         (["tiny", "--named", "deit_tiny_patch16_224"], "give one of"),
         (["tnii"], "preset: unknown name 'tnii'; nearest: tiny"),
         (["--named", "resnet18"], "named: unknown name 'resnet18'"),
