@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from workers.errors import CheckpointError
 from workers.job import CheckpointRef, Job
-from workers.recipe import Training
+from workers.recipe import Training, is_fine_tuned
 from workers.settings import FINE_TUNING
 
 FOLDER = "checkpoints"
@@ -103,7 +103,8 @@ def _identity(job: Job, data_digest: str) -> dict[str, str]:
 
 def _recipe(job: Job) -> str:
     """Settings of fine-tuning concern no other training, and so leave its older checkpoints valid."""
-    unused = {"weights_dir"} if job.spec.weights is not None else {"weights_dir", *FINE_TUNING}
+    fine_tunes = is_fine_tuned(job.spec, job.settings.recipe)
+    unused = {"weights_dir"} if fine_tunes else {"weights_dir", *FINE_TUNING}
     values = dataclasses.asdict(job.settings.recipe)
     used = ", ".join(f"{name}={value!r}" for name, value in values.items() if name not in unused)
     return f"RecipeSettings({used})"

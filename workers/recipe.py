@@ -84,8 +84,8 @@ def compose(
 
     weights: the file of spec.weights; None leaves everything fresh, for a checkpoint to fill.
     AdamW spares norms and biases from weight decay. The average's decay rises to `ema_decay` with the updates
-    (timm's warm-up), so that short rungs are scored on trained weights too. Raises CandidateError where the recipe and
-    the spec contradict, and what `pretrained.load` raises.
+    (timm's warm-up), so that short rungs are scored on trained weights too. Raises CandidateError where the recipe
+    needs weights that the spec does not name, and what `pretrained.load` raises.
     """
     fine_tunes = is_fine_tuned(spec, recipe)
     torch.manual_seed(seed)
@@ -103,7 +103,7 @@ def compose(
 
 
 def is_fine_tuned(spec: ArchSpec, recipe: RecipeSettings) -> bool:
-    """Whether the recipe begins from the spec's pretrained weights. Raises CandidateError where they contradict."""
+    """Whether the recipe begins from the spec's pretrained weights. Raises CandidateError where it needs some."""
     try:
         return recipe.fine_tunes(spec.weights)
     except ValueError as error:

@@ -115,16 +115,15 @@ class RecipeSettings:
         _within("seed", self.seed, 0, 2**31 - 1)
 
     def fine_tunes(self, weights: str | None) -> bool:
-        """Whether what has these pretrained weights is fine-tuned. Raises ValueError where the recipe contradicts."""
+        """Whether what has these pretrained weights begins from them; with `plain`, nothing does.
+
+        Raises ValueError for `finetune` where there are none.
+        """
         if self.recipe == "finetune" and weights is None:
             raise ValueError(
                 "recipe finetune begins from pretrained weights, and there are none; use auto or plain"
             )
-        if self.recipe == "plain" and weights is not None:
-            raise ValueError(
-                f"recipe plain begins from fresh weights, not from {weights}; use auto or finetune"
-            )
-        return weights is not None
+        return weights is not None and self.recipe != "plain"
 
 
 @dataclass(frozen=True)

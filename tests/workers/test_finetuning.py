@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 import spaces.models
 from spaces.spec import ArchSpec
 from workers.errors import CandidateError
 from workers.finetuning import SMALLEST_SCALE, parameter_groups
-from workers.recipe import EDGE_RATE, Training, compose
+from workers.recipe import EDGE_RATE, Training, compose, is_fine_tuned
 from workers.settings import RecipeSettings
 
 ARGS = {
@@ -117,13 +117,17 @@ def test_norms_biases_and_positions_are_spared_from_weight_decay() -> None:
     assert not {name for name in decayed if name.endswith("bias") or "norm" in name or "pos_embed" in name}
 
 
-def test_a_recipe_and_a_spec_that_contradict_are_the_candidates_fault() -> None:
+def test_fine_tuning_without_weights_is_the_candidates_fault() -> None:
     fresh = ArchSpec(VIT.model, ARGS, 16)
     with pytest.raises(
         CandidateError, match=r"recipe finetune begins from pretrained weights, and there are none"
     ):
         compose(fresh, RecipeSettings(recipe="finetune"), 10, 1, torch.device("cpu"))
-    with pytest.raises(CandidateError, match=r"recipe plain begins from fresh weights, not from mine"):
-        compose(VIT, RecipeSettings(recipe="plain"), 10, 1, torch.device("cpu"))
-    made = compose(VIT, RecipeSettings(recipe="finetune"), 10, 1, torch.device("cpu"))
-    assert isinstance(made.model, nn.Module)
+
+
+@pytest.mark.parametrize("recipe, expected", [("auto", True), ("finetune", True), ("plain", False)])
+def test_weights_are_begun_from_unless_the_recipe_is_plain(recipe: Any, expected: bool) -> None:
+    settings = RecipeSettings(recipe=recipe)
+    assert is_fine_tuned(VIT, settings) is expected
+    groups = compose(VIT, settings, 10, 1, torch.device("cpu")).optimizer.param_groups
+    assert any("lr_scale" in group for group in groups) is expected

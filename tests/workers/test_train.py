@@ -122,6 +122,14 @@ def test_fine_tuning_begins_from_the_weights_and_plain_training_does_not(
     assert not torch.equal(stored(plain, run(plain))[f"model/{name}"], weights[name])
 
 
+def test_the_plain_recipe_needs_no_weights(fine_tune_job: MakeJob, train_job: MakeJob) -> None:
+    job = fine_tune_job(1, 1, recipe="plain", weights_dir="/nowhere")
+    plain = train_job(1, 1, id=8)
+    result = run(job)
+    assert "weights" not in result.notes
+    assert result.evaluation == run(plain).evaluation
+
+
 def test_images_are_brought_to_the_size_that_the_network_takes(train_job: MakeJob) -> None:
     spec = sized(train_job(1, 1).spec, 12)
     seen: list[torch.Size] = []
