@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from search import gate
+from search import gate, provenance
 from search.objectives import resolve
 from search.plan import Plan, closed_form
 from search.states import AttemptState, CandidateState, JobState
@@ -112,6 +112,9 @@ class Settler:
             return Settled()
         jobs.end_attempt(attempt, AttemptState.DONE)
         obsolete = self._keep_checkpoint(session, candidate, attempt, outcome)
+        if "weights" in outcome.notes and job.first_epoch == 1:
+            text = provenance.words(outcome.notes["weights"])
+            results.add_event(session, self.search_id, "weights", text, candidate.number)
         if outcome.status == Status.STOPPED:
             job.first_epoch, job.state = outcome.epoch + 1, JobState.PENDING
             candidate.epoch = outcome.epoch

@@ -13,7 +13,7 @@ from search import lease
 from search.driver import Idle
 from search.errors import UserError
 from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, JobState, SearchState
-from search.store.models import Attempt, Candidate, Epoch, JobRow, MeasurementRow, Search
+from search.store.models import Attempt, Candidate, Epoch, Event, JobRow, MeasurementRow, Search
 from search.store.write import searches
 from search.store.write.searches import LeaseLost
 from workers.job import Decision, EpochReport, Job, Kind, Outcome, Status
@@ -121,6 +121,23 @@ def test_a_device_error_is_retried_and_then_given_up(make_bench: Make, answer: A
     assert "2 times" in by_number[2].reason
     assert by_number[4].state != CandidateState.FAILED
     assert {a.state for a in rows(bench, Attempt)} == {AttemptState.DONE, AttemptState.FAILED}
+
+
+def test_the_weights_that_a_training_began_from_are_told_once(make_bench: Make, answer: Any) -> None:
+    bench = make_bench(rungs=[3, 9])
+    noted = {"weights": {"name": "half", "sha256": "ab" * 32}}
+    bench.run(
+        bench.driver(),
+        lambda job: dataclasses.replace(
+            answer(job, bench.digest), notes=noted if job.kind == Kind.TRAIN else {"params": 1000}
+        ),
+    )
+    told = [event.candidate for event in rows(bench, Event) if event.kind == "weights"]
+    trained = {candidate.number for candidate in rows(bench, Candidate) if candidate.epoch > 0}
+    assert sorted(told) == sorted(trained)
+    assert {event.text for event in rows(bench, Event) if event.kind == "weights"} == {
+        "began from half (SHA-256 abababababab)"
+    }
 
 
 def test_an_error_that_no_retry_mends_is_tried_once(make_bench: Make, answer: Any) -> None:

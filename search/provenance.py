@@ -1,0 +1,28 @@
+"""What a training began from, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MOST_NAMES = 3
+
+
+def words(loaded: Mapping[str, Any]) -> str:
+    """One line about the `weights` of an Outcome's notes (`workers.pretrained.Loaded`)."""
+    known = [str(loaded["data"])] if "data" in loaded else []
+    known += [f"{loaded['image_size']} px"] if "image_size" in loaded else []
+    known.append(f"SHA-256 {loaded['sha256'][:12]}")
+    text = f"began from {loaded['name']} ({', '.join(known)})"
+    parts = [f"{kept} of {there} {name}" for name, (kept, there) in loaded.get("blocks", {}).items()]
+    parts += [
+        f"{what} {_names(loaded[key])}"
+        for key, what in (("resampled", "resampled"), ("fresh", "fresh"), ("left_out", "left out"))
+        if key in loaded
+    ]
+    return f"{text}: {'; '.join(parts)}" if parts else text
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
