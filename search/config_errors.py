@@ -25,7 +25,6 @@ _NEEDED = {
     "tuple_type": "a list",
 }
 _NOT_BUILT: dict[KeyPath, str] = {
-    ("space", "image_size"): "searching the image size is not built yet; fix it with data.image_size",
     ("finalists", "seeds"): "finalists are not built yet; remove it",
     ("finalists", "evaluate"): "finalists are not built yet; remove it",
 }

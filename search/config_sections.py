@@ -102,6 +102,7 @@ def _check_ladder(rungs: Sequence[int]) -> None:
 
 class SpaceSettings(BaseModel):
     """What is searched. preset: a named space; None by image size. families: None for all of the preset.
+    image_size: sides in pixels that candidates see, one, a list, or low, high and step; None for that of the data.
 
     A key with a family's name narrows or changes its dimensions: a list of choices, or low, high and step.
     """
@@ -111,16 +112,20 @@ class SpaceSettings(BaseModel):
 
     preset: str | None = None
     families: tuple[str, ...] | None = None
+    image_size: Any = None
 
     @property
-    def ranges(self) -> dict[str, dict[str, Any]]:
-        """Family -> dimension -> list of choices, or low, high and step."""
-        return dict(self.__pydantic_extra__)
+    def ranges(self) -> dict[str, Any]:
+        """Family -> dimension -> list of choices, or low, high and step; and `image_size`, for all of them."""
+        shared = {} if self.image_size is None else {"image_size": self.image_size}
+        return {**self.__pydantic_extra__, **shared}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.preset is not None:
             _known("preset", self.preset, registry.PRESETS)
+        if self.image_size is not None:
+            registry.image_sizes(self.image_size)
         if self.families is not None:
             if not self.families:
                 raise ValueError(f"families: is empty; known: {', '.join(registry.FAMILIES)}")
@@ -128,7 +133,7 @@ class SpaceSettings(BaseModel):
                 _known("families", family, registry.FAMILIES)
         for family in self.__pydantic_extra__:
             if family not in registry.FAMILIES:
-                known = ["preset", "families", *registry.FAMILIES]
+                known = ["preset", "families", "image_size", *registry.FAMILIES]
                 raise ValueError(f"{family}: unknown key or family; {nearest(family, known)}")
             if self.families is not None and family not in self.families:
                 raise ValueError(f"{family}: is not among space.families; add it there or remove this")

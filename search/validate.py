@@ -125,7 +125,9 @@ def _plan(config: SearchConfig, data: DataSummary) -> Plan:
     try:
         plan = make_plan(config, data, pretrained.zoo_of(config))
     except SpaceError as error:
-        raise _located(config, "space", error, inside=("preset", "families", *registry.FAMILIES)) from None
+        raise _located(
+            config, "space", error, inside=("preset", "families", "image_size", *registry.FAMILIES)
+        ) from None
     pretrained.check_recipe(plan)
     for name in config.baselines or {}:
         _run_on_meta(config, f"baselines.{name}", plan.baselines[name])

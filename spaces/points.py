@@ -35,16 +35,23 @@ class FamilySpace:
     """The legal points of one family; names are the family's own.
 
     domains: what each dimension may be. given: dimensions of which the user named the values, so that a value that
-    no point can have is an error rather than left out. Raises SpaceError, naming the rule, when a value that was
-    given or the whole family is impossible.
+    no point can have is an error rather than left out. apart: dimensions of which every value is a branch, so that
+    rules about it link nothing else. Raises SpaceError, naming the rule, when a value that was given or the whole
+    family is impossible.
     """
 
     def __init__(
-        self, family: Family, task: Task, domains: Mapping[str, Domain], given: frozenset[str]
+        self,
+        family: Family,
+        task: Task,
+        domains: Mapping[str, Domain],
+        given: frozenset[str],
+        apart: frozenset[str] = frozenset(),
     ) -> None:
         self.family = family
         self.task = task
         self._rules = tuple(family.rules(task))
+        self._apart = apart
         self._asked = dict(domains)
         self._domains = dict(domains)
         for key, domain in domains.items():
@@ -124,8 +131,9 @@ class FamilySpace:
         return abs(index[value] - index.get(other, 0)) / (len(index) - 1)
 
     def _switches(self) -> Iterator[Values]:
-        """Every setting of the dimensions that switch others on or off."""
+        """Every setting of the dimensions that switch others on or off, and of those apart."""
         parents = {parent for key, (parent, _) in self.family.conditions.items() if key in self._domains}
+        parents |= self._apart
         keys = [key for key in self._domains if key in parents]
         settings: dict[tuple[tuple[str, Value], ...], Values] = {}
         for combination in product(*(self._domains[key].values for key in keys)):

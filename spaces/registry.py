@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from spaces.autoformer import AutoFormer
@@ -14,6 +15,7 @@ from spaces.hybrid import Hybrid
 from spaces.pit import PiT
 from spaces.points import FamilySpace
 from spaces.presets import AUTOFORMER_BASE, AUTOFORMER_SMALL, AUTOFORMER_TINY, SMALL, TINY, Preset
+from spaces.sized import IMAGE_SIZE, LEGAL_SIZES, MAX_SIZES, Sized
 from spaces.space import Space
 from spaces.spec import Task
 from spaces.swin import Swin
@@ -21,7 +23,16 @@ from spaces.vit import ViT
 from spaces.windowed import Windowed
 from spaces.zoo import Zoo
 
-__all__ = ["FAMILIES", "PRESETS", "Space", "SpaceError", "make_space", "named_space", "preset_for"]
+__all__ = [
+    "FAMILIES",
+    "PRESETS",
+    "Space",
+    "SpaceError",
+    "image_sizes",
+    "make_space",
+    "named_space",
+    "preset_for",
+]
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -35,53 +46,72 @@ PRESETS: dict[str, Preset] = {
     "autoformer-base": AUTOFORMER_BASE,
 }
 
-Overrides = Mapping[str, Mapping[str, Any]]
-
 
 def preset_for(image_size: int) -> str:
     """The preset for images of this side in pixels: `tiny` up to 48, `small` above."""
     return "tiny" if image_size <= 48 else "small"
 
 
+def image_sizes(raw: object, key: str = IMAGE_SIZE) -> list[int]:
+    """Sides in pixels, from one, a list, or low, high and step. Raises SpaceError naming the key."""
+    found = parse_override(key, raw, LEGAL_SIZES).values
+    if len(found) > MAX_SIZES:
+        raise SpaceError(f"{key}: {len(found)} sizes; at most {MAX_SIZES}: give a list, or a larger step")
+    return [int(size) for size in found]
+
+
 def make_space(
     task: Task,
     preset: str | None = None,
     families: Sequence[str] | None = None,
-    overrides: Overrides | None = None,
+    overrides: Mapping[str, Any] | None = None,
     zoo: Zoo | None = None,
 ) -> Space:
     """The space of a task.
 
     preset: None chooses by image size. families: None takes every family of the preset that has a legal point at
     this image size; `zoo`, and those that the preset has on request, have to be named. overrides: {"vit":
-    {"patch_size": [2, 4], "depth": {"low": 2, "high": 6}}}; a list of values, or low, high and step. zoo: the one to
-    take for the family of that name; None knows the well-known names alone. Raises SpaceError naming the key, the
-    value and what is legal.
+    {"patch_size": [2, 4], "depth": {"low": 2, "high": 6}}}; a list of values, or low, high and step; and {"image_size":
+    [28, 32]}, for all families, each of which takes the sizes that it has a legal point at. zoo: the one to take for
+    the family of that name; None knows the well-known names alone. Raises SpaceError naming the key, the value and
+    what is legal.
     """
     _check_task(task)
     preset = preset_for(task.image_size) if preset is None else preset
     _known("preset", preset, PRESETS)
     zoo = Zoo() if zoo is None else zoo
     ranges = {**PRESETS[preset].families, **PRESETS[preset].on_request, zoo.name: zoo.ranges(task)}
-    if isinstance(families, str):
-        raise SpaceError(f"families: {families!r} is not a list; legal: {', '.join(ranges)}")
-    chosen = list(PRESETS[preset].families) if families is None else list(families)
-    if not chosen:
-        raise SpaceError(f"families: none named; legal: {', '.join(ranges)}")
-    for name in chosen:
-        _known("families", name, ranges)
-    if len(set(chosen)) < len(chosen):
-        raise SpaceError(f"families: {', '.join(chosen)} names a family twice")
-    overrides = overrides or {}
-    for name in overrides:
+    chosen = _chosen(families, PRESETS[preset], ranges)
+    named = {key: value for key, value in (overrides or {}).items() if key != IMAGE_SIZE}
+    for name in named:
         _known("space", name, FAMILIES)
         if name not in chosen:
             remedy = (
                 f"names only {', '.join(chosen)}" if families else f"does not name it: [{', '.join(ranges)}]"
             )
             raise SpaceError(f"{name}: its dimensions are set, but families {remedy}")
-    known = {**FAMILIES, zoo.name: zoo}
-    return Space(task, _members(task, known, ranges, chosen, overrides, required=families is not None))
+    sizes = image_sizes(overrides[IMAGE_SIZE]) if overrides and IMAGE_SIZE in overrides else []
+    makers = {
+        name: partial(_member, task, {**FAMILIES, zoo.name: zoo}[name], ranges[name], named.get(name, {}))
+        for name in chosen
+    }
+    required = chosen if families is not None else list(named)
+    return Space(task, _members(makers, sizes, required))
+
+
+def _chosen(
+    families: Sequence[str] | None, preset: Preset, ranges: Mapping[str, Mapping[str, Domain | Grid]]
+) -> list[str]:
+    if isinstance(families, str):
+        raise SpaceError(f"families: {families!r} is not a list; legal: {', '.join(ranges)}")
+    chosen = list(preset.families) if families is None else list(families)
+    if not chosen:
+        raise SpaceError(f"families: none named; legal: {', '.join(ranges)}")
+    for name in chosen:
+        _known("families", name, ranges)
+    if len(set(chosen)) < len(chosen):
+        raise SpaceError(f"families: {', '.join(chosen)} names a family twice")
+    return chosen
 
 
 def named_space(name: str, task: Task | None = None) -> Space:
@@ -97,42 +127,94 @@ def named_space(name: str, task: Task | None = None) -> Space:
 
 
 def _members(
-    task: Task,
-    known: Mapping[str, Family],
-    ranges: Mapping[str, Mapping[str, Domain | Grid]],
-    chosen: Sequence[str],
-    overrides: Overrides,
-    required: bool,
+    makers: Mapping[str, Callable[[Sequence[int]], FamilySpace]],
+    sizes: Sequence[int],
+    required: Sequence[str],
 ) -> dict[str, FamilySpace]:
+    """makers: family -> its space for some image sizes. required: families whose own errors are not passed over."""
     members, reasons = {}, []
-    for name in chosen:
+    for name, make in makers.items():
         try:
-            members[name] = _member(task, known[name], ranges[name], overrides.get(name, {}))
+            members[name] = make(sizes)
         except SpaceError as error:
-            if required or name in overrides:
+            if name in required:
                 raise
             reasons.append(str(error))
     if not members:
         raise SpaceError(reasons[0])
+    found = {
+        size
+        for member in members.values()
+        for own in member.dimensions
+        if own.name == IMAGE_SIZE
+        for size in own.domain.values
+    }
+    for size in sizes:
+        if size not in found:
+            raise SpaceError(f"{IMAGE_SIZE}: {size} is not legal in any family: {_why_not(makers, size)}")
     return members
 
 
+def _why_not(makers: Mapping[str, Callable[[Sequence[int]], FamilySpace]], size: int) -> str:
+    for make in makers.values():
+        try:
+            make([size])
+        except SpaceError as error:
+            return str(error)
+    return "their dimensions set other sizes"
+
+
 def _member(
-    task: Task, family: Family, ranges: Mapping[str, Domain | Grid], overrides: Mapping[str, Any]
+    task: Task,
+    family: Family,
+    ranges: Mapping[str, Domain | Grid],
+    overrides: Mapping[str, Any],
+    sizes: Sequence[int] = (),
 ) -> FamilySpace:
+    """sizes: image sizes of which those are taken that have a legal point; none: that of the task."""
     if not isinstance(overrides, Mapping):
         raise SpaceError(f"{family.name}: {overrides!r} is not a mapping of dimensions to values")
-    limits = family.limits(task)
+    limits = {IMAGE_SIZE: LEGAL_SIZES, **family.limits(task)}
     for key in overrides:
         _known(family.name, key, limits)
+    made = family if IMAGE_SIZE in family.limits(task) else _sized(family, ranges, overrides, sizes)
     domains: dict[str, Domain] = {}
-    for key, legal in limits.items():
+    for key, legal in made.limits(task).items():
         if key in overrides:
             domains[key] = parse_override(f"{family.name}.{key}", overrides[key], legal)
+        elif key == IMAGE_SIZE and sizes:
+            domains[key] = Choice(tuple(sizes))
         elif key in ranges:
-            given = ranges[key]
-            domains[key] = _patches(task, family, key, given) if isinstance(given, Grid) else given
-    return FamilySpace(family, task, domains, frozenset(overrides))
+            domains[key] = _preset_domain(task, made, key, legal, ranges[key])
+    apart = frozenset({IMAGE_SIZE} if isinstance(made, Sized) else ())
+    return FamilySpace(made, task, domains, frozenset(overrides), apart)
+
+
+def _preset_domain(task: Task, family: Family, key: str, legal: Domain, given: Domain | Grid) -> Domain:
+    if not isinstance(given, Grid):
+        return given
+    if not isinstance(family, Sized):
+        return _patches(task, family, key, given)
+    return (
+        legal
+        if legal.values
+        else _patches(replace(task, image_size=family.sizes[0]), family.family, key, given)
+    )
+
+
+def _sized(
+    family: Family,
+    ranges: Mapping[str, Domain | Grid],
+    overrides: Mapping[str, Any],
+    sizes: Sequence[int],
+) -> Family:
+    """The family with a dimension for the image size, where there are sizes; else as it is."""
+    if IMAGE_SIZE in overrides:
+        sizes = image_sizes(overrides[IMAGE_SIZE], f"{family.name}.{IMAGE_SIZE}")
+    if not sizes:
+        return family
+    grids = {key: own for key, own in ranges.items() if isinstance(own, Grid) and key not in overrides}
+    return Sized(family, sizes, grids)
 
 
 def _patches(task: Task, family: Family, key: str, grid: Grid) -> Choice:

@@ -14,7 +14,11 @@ SMALLEST = "name: a\ndata: {source: digits}\n"
 EVERYTHING = """\
 name: flowers-2
 data: {source: folder, path: flowers, image_size: 64, val_fraction: 0.2, test_fraction: 0.1, seed: 3}
-space: {preset: small, families: [vit, swin], vit: {patch_size: [8, 16], depth: {low: 2, high: 6, step: 2}}}
+space:
+  preset: small
+  families: [vit, swin]
+  image_size: [64, 96]
+  vit: {patch_size: [8], depth: {low: 2, high: 6, step: 2}}
 objectives: [accuracy, latency_ms, params]
 constraints: {latency_ms: 1.5x wide, peak_memory_mb: 4000, accuracy: 0.5}
 cost: {device: cpu, batch_size: 4, precision: fp32, threads: 2}
@@ -63,7 +67,10 @@ def test_a_config_survives_the_database(write, text):
 def test_every_setting_arrives(write, tmp_path):
     loaded = config.load(write(EVERYTHING))
     assert loaded.space.families == ("vit", "swin")
-    assert loaded.space.ranges == {"vit": {"patch_size": [8, 16], "depth": {"low": 2, "high": 6, "step": 2}}}
+    assert loaded.space.ranges == {
+        "image_size": [64, 96],
+        "vit": {"patch_size": [8], "depth": {"low": 2, "high": 6, "step": 2}},
+    }
     assert loaded.constraints == {"latency_ms": "1.5x wide", "peak_memory_mb": 4000, "accuracy": 0.5}
     assert loaded.training.learning_rate == 1e-3
     assert loaded.search.rungs == (3, 9)
@@ -136,8 +143,8 @@ def test_a_later_error_names_the_line_too(write):
         ("space: {families: [swin], vit: {depth: [2]}}", "space.vit: is not among space.families"),
         ("space: {vit: 3}", "space.vit: needs `key: value` lines, not 3"),
         ("space: {preset: huge}", "space.preset: unknown 'huge'; known: tiny, small"),
-        ("space: {image_size: [32, 64]}", "space.image_size: searching the image size is not built yet"),
-        ("space: {image_size: {low: 3}}", "space.image_size: searching the image size is not built yet"),
+        ("space: {image_size: [32, 2]}", "space.image_size: 2 is not legal; legal: 4 to 1024"),
+        ("space: {image_size: {low: 32}}", "space.image_size: a range needs low and high; high is missing"),
         ("finalists: {count: 5}", "finalists.count: finalists are not built yet; use 0"),
         ("finalists: {seeds: 3}", "finalists.seeds: finalists are not built yet"),
         ("finalists: {evaluate: [corruptions]}", "finalists.evaluate: finalists are not built yet"),
