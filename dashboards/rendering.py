@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from dashboards import words
+from search import hints
 
 HERE = Path(__file__).parent
 
@@ -54,6 +55,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"moment": words.moment, "iso": _iso, "version": version}
+    environment.globals["command"] = hints.command
     environment.globals["parts"] = environment.get_template("parts.html").module
     return environment
 

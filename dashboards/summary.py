@@ -12,6 +12,7 @@ from dashboards.figures.curves import CurvesInfo
 from dashboards.figures.front import FrontInfo, front_line
 from dashboards.figures.points import Point
 from dashboards.search_data import SearchData
+from search import hints
 from search.front import Conditions
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.read.rows import SearchRow
@@ -101,9 +102,9 @@ def remaining(search: SearchRow, now: float) -> str:
 def notice(search: SearchRow) -> str:
     """What the reader should know or do first; empty when all is as it should be."""
     if search.state == SearchState.INTERRUPTED:
-        return f"The process that ran this search is gone. Go on with: paretovit resume {search.name}"
+        return f"The process that ran this search is gone. Go on with: {hints.command('resume', search.name)}"
     if search.state == SearchState.PAUSED:
-        return f"This search is paused. Go on with: paretovit resume {search.name}"
+        return f"This search is paused. Go on with: {hints.command('resume', search.name)}"
     if search.state == SearchState.DRAINING:
         return "No new work is begun; what runs is brought to its end."
     return ""

@@ -305,9 +305,7 @@ class Driver:
         """
         self._parked[job] = reason
         if len(self._parked) > 1 or not self._machine_works:
-            self.drain(
-                f"this machine fails its jobs ({reason}); mend that, then: paretovit resume {self.name}"
-            )
+            self.drain(f"this machine fails its jobs ({reason}); mend that first")
 
     def _fail_parked(self) -> None:
         for job, reason in self._parked.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from search import lease, leftovers, validate
+from search import hints, lease, leftovers, validate
 from search.config import SearchConfig, from_dict
 from search.driver import Driver
 from search.errors import UserError
@@ -94,7 +94,7 @@ def resume(
         if deadline is not None and deadline <= time.time():
             raise UserError(
                 f"search.deadline: that of {name!r} has passed; give another: "
-                f"paretovit resume {name} --set search.deadline=8h"
+                f"{hints.command('resume', name, '--set', 'search.deadline=8h')}"
             )
         if checked.plan.data.digest != row.data["digest"]:
             raise UserError(
@@ -214,17 +214,19 @@ def num_workers(workers: int | str, target: device.Device) -> int:
 def _signals(driver: Driver, name: str) -> Iterator[None]:
     """The first SIGINT, SIGTERM or SIGHUP drains; the second leaves at once, with nothing of ours left running."""
 
+    resume = hints.command("resume", name)
+
     def on_signal(number: int, frame: FrameType | None) -> None:
         del number, frame
         if not driver.drain_wanted:
             driver.drain_wanted = "drained by a signal"
             _write_plainly(
                 "finishing what runs, starting nothing new; interrupt again to leave at once. "
-                f"Go on later with: paretovit resume {name}"
+                f"Go on later with: {resume}"
             )
             return
         leftovers.clear_mine()
-        _write_plainly(f"left; go on with: paretovit resume {name}")
+        _write_plainly(f"left; go on with: {resume}")
         os._exit(INTERRUPTED)
 
     before: dict[int, Any] = {}

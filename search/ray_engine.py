@@ -27,7 +27,7 @@ from ray import tune
 from ray.tune import Callback, RunConfig, TuneConfig
 from ray.tune.search import Searcher
 
-from search import leftovers
+from search import hints, leftovers
 from search.driver import Driver, Idle
 from search.states import AttemptState
 from search.trainable import run_job
@@ -88,7 +88,9 @@ def _ray(search: str, num_workers: int) -> Iterator[Path]:
             )
         signal.signal(signal.SIGTERM, on_sigterm)  # ray.init replaces it
         threading.Thread(
-            target=_leave_when_ray_goes_down, args=(search, _local_ray(), ending), daemon=True
+            target=_leave_when_ray_goes_down,
+            args=(hints.command("resume", search), _local_ray(), ending),
+            daemon=True,
         ).start()
         yield scratch
     finally:
@@ -233,13 +235,13 @@ class _Jobs:
 
 
 def _leave_when_ray_goes_down(
-    search: str, ray_processes: list[psutil.Process], ending: threading.Event
+    resume: str, ray_processes: list[psutil.Process], ending: threading.Event
 ) -> None:
     """Ends this process when Ray has ended under it. Ray's client would block for a minute, and then abort."""
     while not ending.wait(WAIT_SECONDS):
         if not all(_runs(process) for process in ray_processes):
             leftovers.clear_mine()
-            message = f"paretovit: Ray went down on this machine; go on with: paretovit resume {search}\n"
+            message = f"paretovit: Ray went down on this machine; go on with: {resume}\n"
             with contextlib.suppress(OSError):
                 os.write(2, message.encode())
             os._exit(1)

@@ -26,7 +26,7 @@ def status(name: Name = None, as_json: Json = False, db: Database = None) -> Non
     if as_json:
         print_json(found if name is None else found[0])
         return
-    typer.echo("\n\n".join(look_text.status(one) for one in found) or look_text.NO_SEARCH)
+    typer.echo("\n\n".join(look_text.status(one) for one in found) or look_text.no_search())
 
 
 def front(
@@ -53,7 +53,8 @@ def front(
     elif as_csv:
         typer.echo(look_text.csv(views, everything), nl=False)
     else:
-        typer.echo("\n\n".join(look_text.front(view, everything) for view in views) or look_text.NO_SEARCH)
+        fronts = (look_text.front(view, everything) for view in views)
+        typer.echo("\n\n".join(fronts) or look_text.no_search())
 
 
 def show(

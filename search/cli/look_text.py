@@ -9,13 +9,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboards.words import architecture, duration, interval, number, printable, rebuild
+from search import hints
 
 if TYPE_CHECKING:
     from search.front import FrontPoint, FrontView
 
-NO_SEARCH = "The database holds no search yet; start one: paretovit run search.yaml"
 WIDTH = 100
 _GOING_ON = ("running", "draining", "paused", "interrupted")
+
+
+def no_search() -> str:
+    return f"The database holds no search yet; start one: {hints.command('run', 'search.yaml')}"
 
 
 def status(found: Mapping[str, Any]) -> str:
@@ -38,7 +42,7 @@ def status(found: Mapping[str, Any]) -> str:
     ]
     lines += [f"  {name:<11}{value}" for name, value in pairs if value]
     if search["state"] in ("interrupted", "paused"):
-        lines.append(printable(f"  go on with: paretovit resume {search['name']}"))
+        lines.append(printable(f"  go on with: {hints.command('resume', search['name'])}"))
     return "\n".join(lines)
 
 
@@ -82,7 +86,8 @@ def pick(view: FrontView, points: Sequence[FrontPoint], reason: str, bounded: Se
         *textwrap.wrap(printable(f"{reason}."), WIDTH, initial_indent="  ", subsequent_indent="  "),
     ]
     lines += ["", *_table(["", *_front_header(names)], rows), "", *_how(view.measured_how, names), ""]
-    return "\n".join([*lines, printable(f"Take it home: paretovit export {name} {number} --to FOLDER")])
+    export = hints.command("export", name, str(number), "--to", "FOLDER")
+    return "\n".join([*lines, printable(f"Take it home: {export}")])
 
 
 def csv(views: Sequence[FrontView], everything: bool) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from search import hints
 from search.cli import dashboard, db, doctor, export, init, look, measure, pick, run, space, validate
 from search.cli.packages import check_packages
 from search.errors import UserError
@@ -69,6 +70,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(db.app, name="db")
 
 
+@hints.one_command_line()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line (None: this process's) and returns its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)

@@ -6,10 +6,23 @@ from typing import Annotated
 
 import typer
 
+from search import hints
+
+
+def _remember(context: typer.Context, db: str | None) -> str | None:
+    source = context.get_parameter_source("db")
+    if db is not None and source is not None and source.name == "COMMANDLINE":
+        hints.remember(db)
+    return db
+
+
 Database = Annotated[
     str | None,
     typer.Option(
-        "--db", envvar="PARETOVIT_DB", help="Database: a file or an SQLAlchemy URL.  [./paretovit.db]"
+        "--db",
+        envvar="PARETOVIT_DB",
+        callback=_remember,
+        help="Database: a file or an SQLAlchemy URL.  [./paretovit.db]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from search import hints
 from search.cli.options import Database, Set
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def _end(ended: Ended, db: str | None) -> int:
     from search.store.session import open_store
 
     if ended.state != SearchState.FINISHED:
-        typer.echo(f"search {ended.search} is {ended.state}; go on with: paretovit resume {ended.search}")
+        resume = hints.command("resume", ended.search)
+        typer.echo(f"search {ended.search} is {ended.state}; go on with: {resume}")
         return INTERRUPTED
     store = open_store(db, create=False)
     try:

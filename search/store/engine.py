@@ -19,6 +19,7 @@ from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
+from search import hints
 from search.errors import UserError
 from search.store.location import Location
 from search.store.reader import BUSY_SECONDS, INSTALL_POSTGRES
@@ -80,7 +81,7 @@ class Writer:
         except OperationalError as error:
             if "disk is full" in str(error.orig) or getattr(error.orig, "sqlstate", None) == "53100":
                 raise UserError(
-                    f"{self._label}: no space left on its disk; make room, then: paretovit resume NAME"
+                    f"{self._label}: no space left on its disk; make room, then: {hints.command('resume', 'NAME')}"
                 ) from error
             raise
         finally:

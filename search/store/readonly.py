@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 
+from search import hints
 from search.errors import UserError
 from search.store.location import Location
 from search.store.migrations import HEAD, REVISIONS, VERSION_TABLE
@@ -79,7 +80,7 @@ class ReadOnlyStore:
             )
         if version != HEAD:
             raise DatabaseUnreadable(
-                f"{label}: is of an older version ({version}); bring it forward with: paretovit db upgrade"
+                f"{label}: is of an older version ({version}); bring it forward with: {hints.command('db', 'upgrade')}"
             )
 
     def _errors(self) -> tuple[type[Exception], ...]:
@@ -97,7 +98,9 @@ def _reading_file(path: Path) -> AbstractContextManager[Reader]:
     if path.is_dir():
         raise DatabaseUnreadable(f"{path}: is a folder; give --db the path of a database file")
     if not path.exists() or path.stat().st_size == 0:
-        raise DatabaseMissing(f"{path}: no such database yet; start a search with: paretovit run search.yaml")
+        raise DatabaseMissing(
+            f"{path}: no such database yet; start a search with: {hints.command('run', 'search.yaml')}"
+        )
     return _transaction(path)
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from search import hints
 from search.errors import UserError
 from search.store.location import Location, locate, refuse_network_disk
 from search.store.migrations import HEAD, REVISIONS, VERSION_TABLE
@@ -134,7 +135,8 @@ def _check_path(path: Path, *, create: bool) -> None:
         raise UserError(f"{path}: is a folder; give --db the path of a database file")
     if not path.exists() and not create:
         raise UserError(
-            f"{path}: no such database; give --db PATH, or start a search with: paretovit run search.yaml"
+            f"{path}: no such database; give --db PATH, or start a search with: "
+            f"{hints.command('run', 'search.yaml')}"
         )
     if not path.parent.is_dir():
         raise UserError(f"{path}: its folder does not exist; make it with: mkdir -p {path.parent}")

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 from typing import TYPE_CHECKING
 
+from search import hints
 from search.errors import UserError
 from search.states import SearchState
 from search.store.read.rows import SearchRow
@@ -27,7 +28,7 @@ def search_by_name(session: Reader | Session, name: str) -> SearchRow:
     ]
     if not names:
         raise UserError(
-            f"no search {name!r}: the database holds none yet; start one: paretovit run search.yaml"
+            f"no search {name!r}: the database holds none yet; start one: {hints.command('run', 'search.yaml')}"
         )
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names[:10])}"

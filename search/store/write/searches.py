@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from search import lease
+from search import hints, lease
 from search.errors import UserError
 from search.states import ENDED_SEARCH, SearchState
 from search.store.models import Search
@@ -24,7 +24,7 @@ class NameTaken(UserError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"name: a search {name!r} is in the database already; go on with it by "
-            f"`paretovit resume {name}`, or choose another name"
+            f"`{hints.command('resume', name)}`, or choose another name"
         )
 
 
