@@ -6,6 +6,7 @@ connection that stays open would keep a search that ends from putting its write-
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -104,25 +105,32 @@ def _reading_file(path: Path) -> AbstractContextManager[Reader]:
     return _transaction(path)
 
 
+def may_read_only(path: Path) -> bool:
+    """Whether this process may read a file, but not write it, or not make those beside it that SQLite needs."""
+    path = Path(os.path.realpath(path))
+    return _may(path, os.R_OK) and not (_may(path, os.W_OK) and _may(path.parent, os.W_OK | os.X_OK))
+
+
+def _may(path: Path, what: int) -> bool:
+    return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)
+
+
 @contextmanager
 def _transaction(path: Path) -> Iterator[Reader]:
-    with closing(_connect(path)) as connection:
+    with closing(_connect(Path(os.path.realpath(path)))) as connection:
         yield Reader(connection, is_sqlite=True)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A connection in a transaction.
+    """A connection in a transaction. path: without links, for the log lies beside the file itself.
 
-    In a folder where we may not write, SQLite cannot make the files that go with a write-ahead log. Where there is no
-    log, nobody has the database open, and it can be read as it lies there.
+    Where we may not write, SQLite cannot make the files that go with a write-ahead log, or makes them so that those
+    who may write cannot use them. Where there is no log, nobody has the database open, and it can be read as it lies
+    there.
     """
-    try:
-        return _begin(f"{path.as_uri()}?mode=ro")
-    except sqlite3.OperationalError as error:
-        may_not_write = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-        if not may_not_write or path.with_name(path.name + "-wal").exists():
-            raise
+    if may_read_only(path) and not path.with_name(path.name + "-wal").exists():
         return _begin(f"{path.as_uri()}?mode=ro&immutable=1")
+    return _begin(f"{path.as_uri()}?mode=ro")
 
 
 def _begin(uri: str) -> sqlite3.Connection:

@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from search.store.location import locate
 from search.store.read.searches import searches
-from search.store.readonly import DatabaseMissing, DatabaseUnreadable, ReadOnlyStore
+from search.store.readonly import DatabaseMissing, DatabaseUnreadable, ReadOnlyStore, may_read_only
 from search.store.session import open_store
 
 
@@ -36,24 +37,31 @@ def path(filled: Any) -> Path:
     return filled.path
 
 
-@pytest.fixture
-def unprivileged(path: Path) -> Iterator[Path]:
-    """The database in a folder of its own, while this process may write to neither."""
+@contextmanager
+def without_rights(path: Path, folder_mode: int) -> Iterator[Path]:
+    """A copy of the database, and of its log if it has one, in a folder of its own; we may not write to the files."""
     folder = Path(tempfile.mkdtemp(prefix="paretovit-", dir="/tmp"))
-    copy = folder / "copy.db"
-    shutil.copy(path, copy)
-    copy.chmod(0o444)
-    folder.chmod(0o555)
+    for file in path.parent.glob(f"{path.name}*"):
+        copy = shutil.copy(file, folder / file.name.replace(path.name, "copy.db"))
+        os.chmod(copy, 0o444)
+    folder.chmod(folder_mode)
     root = os.geteuid() == 0
     if root:
         os.seteuid(65534)
     try:
-        yield copy
+        yield folder / "copy.db"
     finally:
         if root:
             os.seteuid(0)
         folder.chmod(0o755)
         shutil.rmtree(folder)
+
+
+@pytest.fixture
+def unprivileged(path: Path) -> Iterator[Path]:
+    """The database in a folder of its own, while this process may write to neither."""
+    with without_rights(path, 0o555) as copy:
+        yield copy
 
 
 def test_it_reads_what_status_reads_on_every_kind_of_database(fill_at: Any, database: str) -> None:
@@ -134,6 +142,48 @@ def test_a_file_and_folder_without_the_right_to_write_can_be_read(unprivileged: 
         unprivileged.open("ab")
     assert names(unprivileged) == ["digits"]
     assert [file.name for file in unprivileged.parent.iterdir()] == ["copy.db"]
+
+
+def test_looking_leaves_nothing_that_would_be_in_the_way_of_those_who_may_write(path: Path) -> None:
+    """Where the folder is anybody's, a log that we made would be ours, and closed to the file's owner."""
+    with without_rights(path, 0o777) as copy:
+        assert names(copy) == ["digits"]
+        assert [file.name for file in copy.parent.iterdir()] == ["copy.db"]
+
+
+@pytest.mark.parametrize("folder_mode", [0o555, 0o777])
+def test_without_the_right_to_write_a_running_searchs_log_is_read_too(filled: Any, folder_mode: int) -> None:
+    from sqlalchemy import update
+
+    from search.store.models import Search
+
+    filled.store.write(lambda session: session.execute(update(Search).values(name="renamed")))
+    with without_rights(filled.path, folder_mode) as copy:
+        assert names(copy) == ["renamed"]
+
+
+def test_the_log_of_a_linked_file_is_found(filled: Any, tmp_path: Path) -> None:
+    from sqlalchemy import update
+
+    from search.store.models import Search
+
+    filled.store.write(lambda session: session.execute(update(Search).values(name="renamed")))
+    with without_rights(filled.path, 0o555) as copy:
+        link = Path(tempfile.mkdtemp(prefix="paretovit-", dir="/tmp")) / "link.db"
+        link.symlink_to(copy)
+        try:
+            assert may_read_only(link)
+            assert names(link) == ["renamed"]
+        finally:
+            shutil.rmtree(link.parent)
+
+
+def test_who_may_write_does_not_only_read(path: Path) -> None:
+    assert not may_read_only(path)
+    assert not may_read_only(path.with_name("none.db"))
+    for folder_mode in (0o555, 0o777):
+        with without_rights(path, folder_mode) as copy:
+            assert may_read_only(copy)
 
 
 def test_what_a_running_search_has_not_put_into_the_file_yet_is_seen(filled: Any) -> None:
