@@ -17,6 +17,8 @@ from workers.errors import ExportError
 
 NAME = "manifest.json"
 FORMAT = 1
+MAX_TEXT_BYTES = 1_000_000
+"""Of a file that is read before anything of the folder is believed; a manifest and a spec have some thousand."""
 
 CARD, MODELING, ONNX = "README.md", "modeling.py", "model.onnx"
 SPEC, PREPROCESSING = "spec.json", "preprocessing.json"
@@ -65,6 +67,15 @@ def check(folder: Path) -> Manifest:
     return manifest
 
 
+def text_of(path: Path) -> str:
+    """A small file of UTF-8. Raises OSError, and ValueError where it is large or no such text."""
+    with path.open("rb") as file:
+        content = file.read(MAX_TEXT_BYTES + 1)
+    if len(content) > MAX_TEXT_BYTES:
+        raise ValueError(f"more than {MAX_TEXT_BYTES:,} bytes")
+    return content.decode("utf-8")
+
+
 def _names(folder: Path) -> set[str]:
     if not folder.is_dir():
         raise ExportError(f"{folder}: {'is no folder' if folder.exists() else 'there is no such folder'}")
@@ -84,7 +95,7 @@ def _read(folder: Path) -> Manifest:
     path = folder / NAME
     changed = ExportError(f"{folder}: {NAME} has changed since it was written")
     try:
-        text = path.read_bytes().decode("ascii") if _is_plain(path) else ""
+        text = text_of(path) if _is_plain(path) else ""
         content = json.loads(text)
         version = content.pop("format")
         content.pop("sha256")

@@ -28,6 +28,8 @@ in different orders, which comes to some 1e-6; another network or another image 
 
 MAX_SECONDS = 1800
 INSTALL = "pip install 'paretovit[export]'"
+_NO_SPEC = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What JSON that anybody may have written raises: wrong kinds of values, infinite numbers, endless nesting."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,10 @@ def verify(folder: Path) -> Verified:
 def _own_source(folder: Path) -> str:
     """The text that this program has for the folder's modeling.py. Raises ExportError where they differ."""
     try:
-        spec = ArchSpec.from_dict(json.loads((folder / SPEC).read_text(encoding="utf-8")))
+        spec = ArchSpec.from_dict(json.loads(manifest.text_of(folder / SPEC)))
         source = modeling_source(spec.model)
         is_ours = (folder / MODELING).read_bytes() == source.encode()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _NO_SPEC as error:
         raise ExportError(f"{folder}: {SPEC} is no description of a network ({error})") from error
     if not is_ours:
         raise ExportError(

@@ -133,10 +133,28 @@ def test_another_format_is_told_from_damage(folder: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, "[]", "null", '{"format": 1}', '{"format": 1, "sha256": 1, "files": []}']
+    "text",
+    [
+        "[" * 100_000,
+        "[]",
+        "null",
+        '{"format": 1}',
+        '{"format": 1, "sha256": 1, "files": []}',
+        '{"format": Infinity, "sha256": 1, "files": {}}',
+        '{"format": 1, "sha256": 1, "files": {}, "epochs": 1e999}',
+        '{"format": 1, "sha256": 1, "files": {"spec.json": 3}}',
+        '{"format": ' + "9" * 5000 + "}",
+    ],
+    ids=lambda text: text[:40],
 )
 def test_what_is_no_manifest_has_changed(folder: Path, text: str) -> None:
     (folder / manifest.NAME).write_text(text)
+    assert f"{manifest.NAME} has changed" in refusal(folder)
+
+
+def test_a_manifest_of_any_length_is_not_read_to_its_end(folder: Path) -> None:
+    with (folder / manifest.NAME).open("r+b") as file:
+        file.truncate(2**40)
     assert f"{manifest.NAME} has changed" in refusal(folder)
 
 

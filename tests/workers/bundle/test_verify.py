@@ -114,11 +114,28 @@ def test_a_spec_that_would_load_other_weights_is_refused(model: Path, copy: Copy
     assert "ValueError: spec.json: argument 'checkpoint_path' is not allowed" in refusal(folder)
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", "nothing", '{"model": ["x"], "args": {}, "image_size": 8}'])
+NO_SPECS = {
+    "a list": "[]",
+    "empty": "{}",
+    "no JSON": "nothing",
+    "no UTF-8": b"\xff{}",
+    "a list for a model": '{"model": ["x"], "args": {}, "image_size": 8}',
+    "a number for arguments": '{"model": "x", "args": 8, "image_size": 8}',
+    "an infinite size": '{"model": "x", "args": {}, "image_size": Infinity}',
+    "a size beyond floats": '{"model": "x", "args": {}, "image_size": 1e999}',
+    "no size": '{"model": "x", "args": {}, "image_size": NaN}',
+    "a size of 5,000 digits": f'{{"model": "x", "args": {{}}, "image_size": {"9" * 5000}}}',
+    "an infinite argument": '{"model": "x", "args": {"depth": Infinity}, "image_size": 8}',
+    "endless nesting": "[" * 200_000,
+    "a large file": " " * 2_000_000,
+}
+
+
+@pytest.mark.parametrize("text", NO_SPECS.values(), ids=NO_SPECS.keys())
 @pytest.mark.usefixtures("no_process")
-def test_what_is_no_spec_fails(model: Path, copy: Copy, reseal: Reseal, text: str) -> None:
+def test_what_is_no_spec_fails(model: Path, copy: Copy, reseal: Reseal, text: str | bytes) -> None:
     folder = copy(model)
-    (folder / "spec.json").write_text(text)
+    (folder / "spec.json").write_bytes(text if isinstance(text, bytes) else text.encode())
     reseal(folder)
     assert "spec.json is no description of a network" in refusal(folder)
 
