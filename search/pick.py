@@ -76,6 +76,15 @@ def pick(
     return Picked(chosen, tuple(rest[:NUM_NEXT]), "; ".join(remark for remark in remarks if remark))
 
 
+def contradiction(bounds: Sequence[Limit]) -> tuple[Limit, Limit] | None:
+    """An upper and a lower bound of one quantity that no value keeps both, if there are such."""
+    for upper in bounds:
+        for lower in bounds:
+            if upper.name == lower.name and upper.upper and not lower.upper and lower.value > upper.value:
+                return upper, lower
+    return None
+
+
 def describe(bound: Limit) -> str:
     """`latency_ms at most 2`."""
     return f"{bound.name} {'at most' if bound.upper else 'at least'} {bound.value:.4g}"
@@ -202,10 +211,8 @@ def _nothing(options: Sequence[Option], bounds: Sequence[Limit]) -> str:
     blamed = " or ".join(map(describe, unmet)) if unmet else "all of " + ", ".join(map(describe, bounds))
     closest = min(options, key=lambda option: _misses(option, bounds))
     figures = ", ".join(
-        f"{bound.name} {closest.values[bound.name]:.4g}"
-        if bound.name in closest.values
-        else f"{bound.name} unknown"
-        for bound in bounds
+        f"{name} {closest.values[name]:.4g}" if name in closest.values else f"{name} unknown"
+        for name in dict.fromkeys(bound.name for bound in bounds)
     )
     return f"no finished candidate has {blamed}; the closest is {closest.label} with {figures}"
 

@@ -73,13 +73,16 @@ def _option(point: FrontPoint) -> Option:
 
 
 def _wish(view: FrontView, under: list[str], at_least: list[str], knee: bool, weights: str | None) -> Wish:
-    """Raises UsageError naming the option, for what is no bound, no weight, or said twice."""
+    """Raises UsageError naming the option, for what is no bound, no weight, said twice, or contradicts itself."""
     from search.errors import UsageError
-    from search.pick import Wish, known_weights
+    from search.pick import Wish, contradiction, known_weights
 
     if knee and weights is not None:
         raise UsageError("--knee and --weights: give one of them")
     bounds = (*_bounds(view, UNDER, under), *_bounds(view, AT_LEAST, at_least))
+    if (pair := contradiction(bounds)) is not None:
+        upper, lower = (f"{bound.name}={bound.value:.10g}" for bound in pair)
+        raise UsageError(f"{UNDER} {upper} and {AT_LEAST} {lower} contradict each other; drop or change one")
     if weights is None:
         return Wish(bounds, "knee" if knee else None)
     try:

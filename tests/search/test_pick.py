@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from search import pareto
 from search.objectives import QUANTITIES, Limit
-from search.pick import NothingFits, Option, Wish, known_weights, pick
+from search.pick import NothingFits, Option, Wish, contradiction, known_weights, pick
 
 OBJECTIVES = (QUANTITIES["accuracy"], QUANTITIES["latency_ms"])
 FRONT = {"#1": (0.70, 1.0), "#2": (0.88, 1.4), "#3": (0.90, 3.0), "#4": (0.91, 9.0), "#5": (0.60, 2.0)}
@@ -93,6 +93,14 @@ def test_bounds_and_the_knee_go_together() -> None:
 def test_a_bound_is_kept_by_the_value_that_equals_it() -> None:
     assert label_of(Wish((under("latency_ms", 1.4),))) == "#2"
     assert label_of(Wish((at_least("accuracy", 0.91),))) == "#4"
+
+
+def test_bounds_contradict_each_other_when_no_value_keeps_both() -> None:
+    pair = under("latency_ms", 1.0), at_least("latency_ms", 2.0)
+    assert contradiction((at_least("accuracy", 0.9), *pair[::-1])) == pair
+    assert contradiction((under("latency_ms", 2.0), at_least("latency_ms", 2.0))) is None
+    assert contradiction((under("latency_ms", 1.0), at_least("accuracy", 2.0))) is None
+    assert contradiction(()) is None
 
 
 def test_a_bound_on_another_quantity_lets_in_what_the_rest_of_the_front_beats() -> None:

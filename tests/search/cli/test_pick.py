@@ -91,6 +91,12 @@ def test_without_a_candidate_that_fits_the_exit_code_is_3(run: Run) -> None:
     assert len(err.splitlines()) == 1
 
 
+def test_with_both_ends_of_a_quantity_bounded_its_closest_value_is_said_once(run: Run) -> None:
+    code, _, err = run("pick", "digits", "--at-least", "latency_ms=0.001", "--under", "latency_ms=0.002")
+    assert code == 3
+    assert err.count("latency_ms 0.3") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -106,6 +112,14 @@ def test_without_a_candidate_that_fits_the_exit_code_is_3(run: Run) -> None:
         (["--weights", "params=1"], "--weights: 'params' is no objective of this search"),
         (["--weights", "accuracy=0"], "--weights: no weight is above 0"),
         (["--weights", "accuracy=1", "--knee"], "--knee and --weights: give one of them"),
+        (
+            ["--under", "latency_ms=1", "--at-least", "latency_ms=2"],
+            "--under latency_ms=1 and --at-least latency_ms=2 contradict each other; drop or change one",
+        ),
+        (
+            ["--at-least", "latency_ms=2x resnet", "--under", "latency_ms=1.5x resnet", "--json"],
+            "contradict each other",
+        ),
     ],
 )
 def test_what_is_no_bound_or_weight_is_refused(run: Run, arguments: list[str], told: str) -> None:
