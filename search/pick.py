@@ -99,23 +99,30 @@ def _cheapness(option: Option, objectives: Sequence[Quantity]) -> float:
 def _order(options: Sequence[Option], objectives: Sequence[Quantity], wish: Wish) -> tuple[list[int], str]:
     """Positions of the front of `options`, the best first, and why it is that."""
     maximise = [quantity.maximise for quantity in objectives]
-    values = _comparable(options, objectives)
     bounded = {bound.name for bound in wish.bounds}
     open_ones = [quantity for quantity in objectives if quantity.name not in bounded]
-    front = [i for i, best in enumerate(pareto.non_dominated(values, maximise)) if best]
+    plain = [[option.values[quantity.name] for quantity in objectives] for option in options]
+    front = [i for i, best in enumerate(pareto.non_dominated(plain, maximise)) if best]
+    values = _comparable([options[i] for i in front], objectives)
     among = _among(len(front), wish.bounds)
     if isinstance(wish.rule, Mapping):
         weights = [wish.rule.get(quantity.name, 0.0) for quantity in objectives]
-        return pareto.by_weight(values, maximise, weights), _by_weight(wish.rule, among)
+        return _all_of(front, pareto.by_weight(values, maximise, weights)), _by_weight(wish.rule, among)
     if len(front) == 1:
         return front, f"{among}, so there is no choice"
     if wish.rule is None and (len(objectives) == 1 or (wish.bounds and len(open_ones) == 1)):
         by = objectives[0] if len(objectives) == 1 else open_ones[0]
         sign = -1 if by.maximise else 1
-        order = sorted(front, key=lambda i: (sign * options[i].values[by.name], values[i]))
+        order = sorted(front, key=lambda i: (sign * options[i].values[by.name], plain[i]))
         return order, f"{'highest' if by.maximise else 'lowest'} {by.name} of {among}"
     order = pareto.by_bend(values, maximise)
-    return order, _by_bend(order[0], values, front, among)
+    return _all_of(front, order), _by_bend(order[0], values, among)
+
+
+def _all_of(front: Sequence[int], order: Sequence[int]) -> list[int]:
+    """The front in an order of its positions; one that the rounding of logarithms made seem beaten comes last."""
+    first = [front[position] for position in order]
+    return first + [index for index in front if index not in first]
 
 
 def _by_weight(weights: Mapping[str, float], among: str) -> str:
@@ -126,8 +133,8 @@ def _by_weight(weights: Mapping[str, float], among: str) -> str:
     )
 
 
-def _by_bend(chosen: int, values: Sequence[Sequence[float]], front: Sequence[int], among: str) -> str:
-    columns = list(zip(*(values[i] for i in front), strict=True))
+def _by_bend(chosen: int, values: Sequence[Sequence[float]], among: str) -> str:
+    columns = list(zip(*values, strict=True))
     if len(columns) == 2 and all(x in (min(c), max(c)) for x, c in zip(values[chosen], columns, strict=True)):
         return f"an end of {among}, because they bend nowhere towards the ideal"
     plane = "line through the ends" if len(columns) == 2 else "plane through the ends"

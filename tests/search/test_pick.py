@@ -147,6 +147,16 @@ def test_whatever_the_rule_the_pick_is_on_the_front_and_nothing_is_named_twice(
         assert all(best[i] for i in named)
 
 
+@pytest.mark.parametrize("wish", [Wish(), Wish(rule={"accuracy": 1.0}), Wish((under("latency_ms", 9.0),))])
+def test_costs_that_differ_less_than_their_logarithms_can_tell_keep_their_order(wish: Wish) -> None:
+    fast, slow = 0.1, math.nextafter(0.1, 1.0)
+    assert math.log(fast) == math.log(slow)
+    beaten = [option("#1", 0.5, slow), option("#2", 0.5, fast)]
+    assert (pick(beaten, OBJECTIVES, wish).chosen, pick(beaten, OBJECTIVES, wish).following) == (1, ())
+    both = [option("#1", 0.6, slow), option("#2", 0.5, fast)]
+    assert len(pick(both, OBJECTIVES, wish).following) == 1
+
+
 def test_overlapping_intervals_with_the_next_one_are_said() -> None:
     wide = [option(o.label, *FRONT[o.label], half=0.02) for o in OPTIONS]
     wish = Wish((under("latency_ms", 9.0),))
