@@ -84,7 +84,7 @@ def test_it_starts_without_a_database_and_shows_it_when_it_comes(
 ) -> None:
     running = start_dashboard(tmp_path / "later.db")
     assert get(running, "/api/searches") == (200, "[]")
-    assert "paretovit run search.yaml" in get(running, "/")[1]
+    assert f"paretovit run search.yaml --db {tmp_path / 'later.db'}" in get(running, "/")[1]
     assert not (tmp_path / "later.db").exists()
     assert running.errors.read_text().startswith(f"paretovit: {tmp_path / 'later.db'}: no such database yet")
     assert len(running.errors.read_text().splitlines()) == 1

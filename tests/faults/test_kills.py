@@ -177,7 +177,8 @@ def test_a_driver_whose_ray_goes_down_ends_with_a_word_and_can_be_resumed(
     next(child for child in children if child.name() == part).kill()
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1, output
-    assert "Ray went down on this machine; go on with: paretovit resume kills" in output
+    told = f"Ray went down on this machine; go on with: paretovit resume kills --db {searching.db}\n"
+    assert told in output
     assert left_over(searching) == []
     assert_resumes_whole(searching)
 
@@ -188,7 +189,8 @@ def test_first_ctrl_c_drains_and_second_leaves_at_once_with_nothing_left(searchi
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 130, output
-    assert "paretovit resume kills" in output
+    assert f"Go on later with: paretovit resume kills --db {searching.db}\n" in output
+    assert f"go on with: paretovit resume kills --db {searching.db}\n" in output
     assert searching.rows("SELECT state FROM search") == [("paused",)]
     assert searching.rows("SELECT 1 FROM attempt WHERE state = 'running'") == []
 

@@ -64,13 +64,18 @@ def test_a_bound_may_be_relative_to_a_baseline(run: Run) -> None:
     assert found(run, "--under", "latency_ms=1x resnet") == absolute
 
 
-def test_the_text_holds_the_reason_the_figures_and_the_way_on(run: Run) -> None:
+def test_the_text_holds_the_reason_the_figures_and_the_way_on(
+    run: Run, filled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     picked = found(run)
     code, out, _ = run("pick", "digits", "--at-least", "throughput=1")
     assert code == 0
     assert f"digits: take #{picked['candidate']}" in out
     assert "throughput at least 1" in out
-    assert f"paretovit export digits {picked['candidate']} --to" in out
+    assert out.endswith(f"paretovit export digits {picked['candidate']} --to FOLDER\n")
+    monkeypatch.delenv("PARETOVIT_DB")
+    out = run("pick", "digits", "--db", str(filled.path))[1]
+    assert out.endswith(f"digits {picked['candidate']} --to FOLDER --db {filled.path}\n")
     assert "270 validation images" in " ".join(out.split())
 
 
