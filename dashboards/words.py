@@ -9,6 +9,7 @@ from typing import Any
 
 _SCALED = ("params", "flops", "tokens", "activations")
 _FRACTIONS = ("accuracy", "recall")
+_OURS = "paretovit_"
 
 
 def number(quantity: str, value: float | None) -> str:
@@ -73,9 +74,11 @@ def architecture(family: str, point: Mapping[str, Any], model: str) -> str:
 
 
 def rebuild(model: str, args: Mapping[str, Any]) -> str:
-    """The line of Python that builds the network again."""
+    """A line of Python that builds the network again, with fresh weights, as it stands. `spaces.models` makes timm know
+    the models of ours."""
+    modules = "timm, spaces.models" if model.startswith(_OURS) else "timm"
     arguments = "".join(f", {name}={value!r}" for name, value in args.items())
-    return f"timm.create_model({model!r}{arguments})"
+    return f"import {modules}; timm.create_model({model!r}{arguments})"
 
 
 def plain(value: Any) -> str:

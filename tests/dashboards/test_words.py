@@ -1,8 +1,17 @@
 from __future__ import annotations
 
+import random
+import subprocess
+import sys
+
 import pytest
 
 from dashboards import words
+from spaces.baselines import default_baseline
+from spaces.entry_points import ENTRY_POINTS
+from spaces.models import count
+from spaces.registry import make_space
+from spaces.spec import Task
 
 
 @pytest.mark.parametrize(
@@ -52,7 +61,7 @@ def test_a_point_is_one_line_without_its_family() -> None:
     assert words.architecture("baseline", {}, "resnet10t") == "resnet10t"
 
 
-def test_the_rebuild_line_is_python_that_gives_the_same_arguments() -> None:
+def test_the_rebuild_line_is_python_that_gives_the_same_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     args = {"img_size": 8, "depths": [1, 2], "pool": "a'b\"c"}
     line = words.rebuild("swin_x", args)
     called: dict[str, object] = {}
@@ -62,8 +71,29 @@ def test_the_rebuild_line_is_python_that_gives_the_same_arguments() -> None:
         def create_model(name: str, **given: object) -> None:
             called.update(given, name=name)
 
-    eval(line, {"timm": Timm})
+    monkeypatch.setitem(sys.modules, "timm", Timm)
+    exec(line)
     assert called == args | {"name": "swin_x"}
+
+
+def test_the_rebuild_line_runs_as_it_is_pasted() -> None:
+    task = Task(image_size=32, channels=3, num_classes=10)
+    spaces = [make_space(task, families=[family]) for family in ("hybrid", "vit")]
+    specs = [space.spec(space.sample(random.Random(0))) for space in spaces] + [default_baseline(task, 100_000)]
+    assert [spec.model.startswith("paretovit_") for spec in specs] == [True, False, True]
+    for spec in specs:
+        line = words.rebuild(spec.model, spec.args)
+        counted = f"{line[: line.index(';')]}; print(sum(p.numel() for p in {line.partition('; ')[2]}.parameters()))"
+        for pasted, printed in ((line, ""), (counted, f"{count(spec)}\n")):
+            done = subprocess.run(
+                [sys.executable, "-c", pasted], capture_output=True, text=True, timeout=120, check=False
+            )
+            assert (done.returncode, done.stdout) == (0, printed), done.stderr
+
+
+def test_the_rebuild_line_knows_all_models_of_ours() -> None:
+    for entry_point in ENTRY_POINTS:
+        assert "spaces.models" in words.rebuild(entry_point.__name__, {})
 
 
 def test_text_for_a_terminal_holds_no_control_characters() -> None:
