@@ -25,6 +25,10 @@ INSTALL_POSTGRES = "PostgreSQL needs an extra: pip install 'paretovit[postgres]'
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
 
 
+class DatabaseUnreadable(UserError):
+    """It is there, and cannot be read now: locked, damaged, of another version, or none of ours."""
+
+
 class Reader:
     """One read-only transaction on a consistent state of the database. Made by `Store.read`."""
 
@@ -50,9 +54,22 @@ def fetch(source: Reader | Session, sql: str, **values: Any) -> list[Row]:
     return [dict(row) for row in source.execute(text(sql), values).mappings()]
 
 
-def decode(value: Any) -> Any:
-    """A JSON column's value: SQLite returns its text, psycopg the value itself."""
-    return json.loads(value) if isinstance(value, str) else value
+def decode(table: str, row: Row, column: str) -> dict[str, Any]:
+    """The JSON object in a column: SQLite returns its text, psycopg the value itself.
+
+    row: of `table`, with its id. Raises DatabaseUnreadable naming all three where the column holds anything else.
+    """
+    value = row[column]
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise DatabaseUnreadable(
+            f"table {table}, row {row['id']}: {column} is damaged, {str(value)[:40]!r} is no JSON object; "
+            "restore the database from a backup"
+        )
+    return found
 
 
 def changed(row: Row, **columns: Any) -> Row:

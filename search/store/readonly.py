@@ -16,17 +16,13 @@ from search import hints
 from search.errors import UserError
 from search.store.location import Location
 from search.store.migrations import HEAD, REVISIONS, VERSION_TABLE
-from search.store.reader import Reader, ReaderPool
+from search.store.reader import DatabaseUnreadable, Reader, ReaderPool
 
 PATIENCE_SECONDS = 2.0  # with a lock, before a reading gives up
 
 
 class DatabaseMissing(UserError):
     """There is no database yet."""
-
-
-class DatabaseUnreadable(UserError):
-    """It is there, and cannot be read now: locked, damaged, of another version, or none of ours."""
 
 
 class ReadOnlyStore:

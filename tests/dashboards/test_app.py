@@ -223,11 +223,23 @@ def test_rows_that_nobody_can_understand_are_an_error_and_not_the_end(filled: An
     from sqlalchemy import text
 
     asked = ask_at(filled.path)
-    filled.store.write(lambda session: session.execute(text("UPDATE search SET config = '[1'")))
+    filled.store.write(lambda session: session.execute(text("UPDATE search SET state = 'asleep'")))
     with pytest.raises(ValueError):  # goes on to the server, which prints it
         asked.get("/searches/digits")
     filled.store.write(lambda session: session.execute(text("DELETE FROM search")))
     assert asked.get("/").status == 200
+
+
+def test_a_damaged_row_is_told_on_a_page_and_in_json(filled: Any, ask_at: Any) -> None:
+    from sqlalchemy import text
+
+    asked = ask_at(filled.path)
+    told = "table candidate, row 10: spec is damaged"
+    filled.store.write(lambda session: session.execute(text("UPDATE candidate SET spec = '[' WHERE id = 10")))
+    for page in ("/", "/searches/digits"):
+        assert asked.get(page).status == 503
+        assert told in asked.get(page).text
+    assert told in asked.get("/api/searches/digits/front").json()["detail"]
 
 
 def test_visiting_everything_changes_nothing_in_the_database(filled: Any, ask_at: Any) -> None:

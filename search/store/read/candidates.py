@@ -76,17 +76,17 @@ def find(session: Reader | Session, search_id: int, which: str) -> CandidateRow:
 
 
 def _candidate(row: Row) -> CandidateRow:
-    intervals = {name: (low, high) for name, (low, high) in decode(row["intervals"]).items()}
+    intervals = {name: (low, high) for name, (low, high) in decode("candidate", row, "intervals").items()}
     return CandidateRow(
         **changed(
             row,
-            point=decode(row["point"]),
-            spec=ArchSpec.from_dict(decode(row["spec"])),
-            analysis=decode(row["analysis"]),
+            point=decode("candidate", row, "point"),
+            spec=ArchSpec.from_dict(decode("candidate", row, "spec")),
+            analysis=decode("candidate", row, "analysis"),
             state=CandidateState(row["state"]),
-            measured=decode(row["measured"]),
+            measured=decode("candidate", row, "measured"),
             intervals=intervals,
-            by_rung={int(rung): values for rung, values in decode(row["by_rung"]).items()},
+            by_rung={int(rung): values for rung, values in decode("candidate", row, "by_rung").items()},
             told=bool(row["told"]),
         )
     )

@@ -74,7 +74,7 @@ def evaluations(session: Reader | Session, candidate_id: int) -> list[Evaluation
     """All evaluations of one candidate (by row id), the newest first."""
     sql = f"{_EVALUATION} WHERE candidate_id = :id ORDER BY evaluation.id DESC"
     rows = fetch(session, sql, id=candidate_id)
-    return [EvaluationView(**changed(row, figures=decode(row["figures"]))) for row in rows]
+    return [EvaluationView(**changed(row, figures=decode("evaluation", row, "figures"))) for row in rows]
 
 
 def artifacts(
@@ -97,4 +97,4 @@ def _each_once(rows: Iterable[Row]) -> list[EpochView]:
 def _measurement(row: Row) -> MeasurementView:
     values = {key: value for key, value in row.items() if key != "source_id"}
     cached = row["source_id"] is not None
-    return MeasurementView(**changed(values, figures=decode(row["figures"]), is_cached=cached))
+    return MeasurementView(**changed(values, figures=decode("measurement", row, "figures"), is_cached=cached))

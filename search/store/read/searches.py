@@ -45,7 +45,11 @@ def _search(row: Row) -> SearchRow:
     stored = SearchState(row["state"])
     found = SearchRow(
         **changed(
-            row, state=stored, stored_state=stored, config=decode(row["config"]), data=decode(row["data"])
+            row,
+            state=stored,
+            stored_state=stored,
+            config=decode("search", row, "config"),
+            data=decode("search", row, "data"),
         )
     )
     if stored in (SearchState.RUNNING, SearchState.DRAINING):

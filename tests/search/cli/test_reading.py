@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from search.cli.main import main
 from search.cli.reading import reading
 from search.errors import UserError
 from search.store.read.searches import searches
@@ -121,3 +122,37 @@ def test_a_file_that_may_not_even_be_read_is_named(run: Run, path: Path) -> None
     assert done.returncode == 1
     assert done.stderr.startswith(f"paretovit: {path}: ")
     assert len(done.stderr.splitlines()) == 2
+
+
+DAMAGED = [
+    ("search", "config", "[", "front"),
+    ("search", "data", "null", "status"),
+    ("candidate", "spec", "[", "front"),
+    ("candidate", "spec", "", "pick"),
+    ("candidate", "point", "[1]", "show"),
+    ("candidate", "intervals", "7", "status"),
+    ("candidate", "by_rung", '{"1": ', "report"),
+    ("measurement", "figures", "NULL", "front"),
+    ("evaluation", "figures", "{" * 99, "show"),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "text", "command"), DAMAGED)
+def test_a_damaged_row_is_named_in_one_line(
+    filled: Any, capsys: pytest.CaptureFixture[str], table: str, column: str, text: str, command: str
+) -> None:
+    of = {"search": "", "candidate": "WHERE number = 9"}.get(
+        table, "WHERE candidate_id = (SELECT id FROM candidate WHERE number = 9)"
+    )
+    filled.store.close()
+    with sqlite3.connect(filled.path) as connection:
+        (row,) = connection.execute(f"SELECT MAX(id) FROM {table} {of}").fetchone()
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (text, row))
+    connection.close()
+    more = {"show": ["9"], "report": ["--to", str(filled.path.with_name("report.html"))]}.get(command, [])
+    code = main([command, "digits", *more, "--db", str(filled.path)])
+    out, err = capsys.readouterr()
+    assert (code, out) == (1, "")
+    assert err.startswith(f"paretovit: table {table}, row {row}: {column} is damaged, ")
+    assert err.endswith("restore the database from a backup\n")
+    assert len(err.splitlines()) == 1
