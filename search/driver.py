@@ -124,7 +124,8 @@ class Driver:
             if job is not None:
                 self._since[job.id, job.attempt] = time.monotonic()
                 return job
-            if not (self._decide() or self._fail_parked_at_rest()):
+            # Nothing left that could tell whose fault a parked job is: the candidate's.
+            if not (self._decide() or (self._parked and not self._is_running() and self._fail_parked())):
                 break
         if self._is_running():
             return Idle.WAIT
@@ -173,23 +174,30 @@ class Driver:
         return True
 
     def lost(self, job: int, attempt: int, reason: str, state: AttemptState = AttemptState.LOST) -> None:
-        """An attempt will never report: its worker died (LOST) or was given up (FENCED). The job is retried."""
+        """An attempt will never report: its worker died (LOST) or was given up (FENCED). The job is retried.
 
-        def work(session: Session, _: Search) -> int | None:
+        Where it may not be tried again, it was the candidate's fault, unless nothing has ever worked here.
+        """
+
+        def work(session: Session, _: Search) -> tuple[int, bool] | None:
             row = jobs.live_attempt(session, job, attempt, self.lease)
             if row is None:
                 return None
             job_row = session.get_one(JobRow, job)
             candidate = session.get_one(Candidate, job_row.candidate_id)
             jobs.end_attempt(row, state, reason)
-            self._settler.retry(session, job_row, candidate, reason)
-            return candidate.number
+            again = self._settler.try_again(session, job_row, candidate, reason)
+            if not again and self._machine_works:
+                self._settler.give_up(session, job, reason)
+            return candidate.number, again
 
         self._since.pop((job, attempt), None)
-        number = self._write(work)
-        if number is not None:
+        kept = self._write(work)
+        if kept is not None:
             self.on_event(f"job {job}, attempt {attempt}: {reason}")
-            self._after(number)
+            self._after(kept[0])
+            if not kept[1] and not self._machine_works:
+                self._park(job, reason)
 
     def overdue(self) -> list[tuple[int, int]]:
         """(job, attempt) of the running attempts that have outlasted `limits.job_seconds`."""
@@ -307,18 +315,13 @@ class Driver:
         if len(self._parked) > 1 or not self._machine_works:
             self.drain(f"this machine fails its jobs ({reason}); mend that first")
 
-    def _fail_parked(self) -> None:
-        for job, reason in self._parked.items():
+    def _fail_parked(self) -> bool:
+        """True when that changed something."""
+        parked, self._parked = self._parked, {}
+        for job, reason in parked.items():
             number = self._write(lambda s, _, job=job, reason=reason: self._settler.give_up(s, job, reason))
             self._after(number)
-        self._parked.clear()
-
-    def _fail_parked_at_rest(self) -> bool:
-        """Nothing is left that could tell whose fault a parked job is. True when that changed something."""
-        if not self._parked or self._is_running():
-            return False
-        self._fail_parked()
-        return True
+        return bool(parked)
 
     def _is_running(self) -> bool:
         return self._write(lambda s, _: bool(jobs.running_attempts(s, self.search_id)))

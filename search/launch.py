@@ -17,8 +17,10 @@ from search import hints, lease, leftovers, validate
 from search.config import SearchConfig, from_dict
 from search.driver import Driver
 from search.errors import UserError
+from search.leaving import leave, write_plainly
 from search.plan import Plan
 from search.states import ENDED_SEARCH, SearchState
+from search.store.location import locate
 from search.store.read.searches import search_by_name
 from search.store.read.searches import searches as all_searches
 from search.store.session import Store, open_store
@@ -31,16 +33,20 @@ if TYPE_CHECKING:
     from search.store.read.rows import SearchRow
 
 INTERRUPTED = 130
+_MARKER = ".search"
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended. state: the search's. artifacts: the folder that its report belongs into."""
+    """How a run ended. state: the search's, and reason why. artifacts: the folder that its report belongs into.
+    by_signal: the user ended it."""
 
     search: str
     state: SearchState
     artifacts: Path
+    reason: str | None = None
+    by_signal: bool = False
 
 
 def start(config: SearchConfig, db: str | None, say: Say, show: Say = lambda _: None) -> Ended:
@@ -50,12 +56,11 @@ def start(config: SearchConfig, db: str | None, say: Say, show: Say = lambda _: 
 
     Raises UsageError for a config that cannot run, UserError when the name is taken.
     """
-    checked = validate.check_new(config, time.time())
     refuse_taken_name(config.name, db)
+    artifacts = _new_folder(config, db)
+    checked = validate.check_new(config, time.time())
     store = open_store(db, create=True)
     try:
-        folder = Path(config.artifacts) if config.artifacts else store.artifacts_root
-        artifacts = (folder / config.name).absolute()
         data = asdict(checked.plan.data) | {"num_classes": len(checked.plan.data.class_names)}
         store.write(
             lambda s: searches.create(
@@ -152,7 +157,7 @@ def _drive(
     """prepare: written together with the lease, so that a refused driver changes nothing."""
     import optuna
 
-    from search.study import Study
+    from search.study import Study, open_storage
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with store.read() as reader:
@@ -161,7 +166,7 @@ def _drive(
     artifacts = Path(row.artifacts)
     _claim(artifacts, row)
     leftovers.clear()
-    storage = optuna.storages.RDBStorage(store.optuna_url, engine_kwargs=store.optuna_engine_kwargs)
+    storage = open_storage(store.optuna_url, store.optuna_engine_kwargs)
     settings = plan.config.search
     target = device.resolve(plan.config.cost.device, plan.config.cost.threads)
     driver = Driver(
@@ -184,7 +189,8 @@ def _drive(
         with contextlib.suppress(UserError):  # a full disk, say, of which the user hears anyway
             driver.close()
     with store.read() as reader:
-        return Ended(name, SearchState(search_by_name(reader, name).state), artifacts)
+        row = search_by_name(reader, name)
+    return Ended(name, SearchState(row.state), artifacts, row.reason, driver.drain_wanted is not None)
 
 
 def _run_engine(driver: Driver, engine: str, num_workers: int) -> None:
@@ -220,14 +226,13 @@ def _signals(driver: Driver, name: str) -> Iterator[None]:
         del number, frame
         if not driver.drain_wanted:
             driver.drain_wanted = "drained by a signal"
-            _write_plainly(
+            write_plainly(
                 "finishing what runs, starting nothing new; interrupt again to leave at once. "
                 f"Go on later with: {resume}"
             )
             return
         leftovers.clear_mine()
-        _write_plainly(f"left; go on with: {resume}")
-        os._exit(INTERRUPTED)
+        leave(INTERRUPTED, f"left; go on with: {resume}")
 
     before: dict[int, Any] = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -237,12 +242,6 @@ def _signals(driver: Driver, name: str) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _write_plainly(text: str) -> None:
-    """To stderr from a signal handler, which may have interrupted a buffered write."""
-    with contextlib.suppress(OSError):
-        os.write(2, f"paretovit: {text}\n".encode())
 
 
 def _watch(store: Store, row: SearchRow, say: Say) -> int | None:
@@ -265,9 +264,27 @@ def _watch(store: Store, row: SearchRow, say: Say) -> int | None:
     return row.beat
 
 
+def _new_folder(config: SearchConfig, db: str | None) -> Path:
+    """Where a new search will keep its files. Raises UsageError where others are there, or where images are."""
+    root = Path(config.artifacts) if config.artifacts else locate(db).artifacts_root
+    folder = (root / config.name).absolute()
+    if folder.is_dir() and any(folder.iterdir()):
+        what = "belongs to a search of another database" if (folder / _MARKER).exists() else "is not empty"
+        raise config.error(
+            "artifacts", f"{folder} {what}; move it away, or give the search another folder or name"
+        )
+    images = config.data.path
+    if images is not None and folder.resolve().is_relative_to(Path(images).resolve()):
+        remedy = (
+            "give artifacts: another folder" if config.artifacts else "give artifacts: or --db another place"
+        )
+        raise config.error("artifacts", f"{folder} would lie among the images of {images}; {remedy}")
+    return folder
+
+
 def _claim(artifacts: Path, row: SearchRow) -> None:
     """Makes the search's folder, and refuses one that another search writes to, as two databases could have it."""
-    marker = artifacts / ".search"
+    marker = artifacts / _MARKER
     mine = f"{row.name} {row.created!r}\n"
     artifacts.mkdir(parents=True, exist_ok=True)
     if marker.exists() and marker.read_text() != mine:

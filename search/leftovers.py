@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import stat
+import threading
 from pathlib import Path
 
 import psutil
@@ -18,17 +19,25 @@ from search.errors import UserError
 
 _ROOT = Path("/tmp") / f"pv-{os.getuid()}"
 _WAIT_SECONDS = 5.0
+_clearing = threading.Event()
 
 
 def make_scratch() -> Path:
     """A folder of this process: /tmp/pv-UID/PID-START."""
+    _clearing.clear()
     folder = _mine()
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
+def is_clearing() -> bool:
+    """Whether this process is ending what it has started: that it is gone is no surprise then."""
+    return _clearing.is_set()
+
+
 def clear_mine() -> None:
     """Ends what this process has started for its scratch folder, and deletes it."""
+    _clearing.set()
     end_processes_of(_mine())
     shutil.rmtree(_mine(), ignore_errors=True)
 

@@ -29,6 +29,7 @@ from ray.tune.search import Searcher
 
 from search import hints, leftovers
 from search.driver import Driver, Idle
+from search.leaving import leave
 from search.states import AttemptState
 from search.trainable import run_job
 from workers import memory_limit
@@ -77,15 +78,18 @@ def _ray(search: str, num_workers: int) -> Iterator[Path]:
         "configure_logging": True,
     }
     try:
-        if address:
-            ray.init(address=address, **common)
-        else:
-            ray.init(
-                num_cpus=num_workers,
-                include_dashboard=False,
-                _temp_dir=str(scratch),
-                **common,
-            )
+        # Ray's workers look for modules in the folder that this is called from, before all others: a user's search.py
+        # or workers/ there would stand in for ours.
+        with contextlib.chdir(scratch):
+            if address:
+                ray.init(address=address, **common)
+            else:
+                ray.init(
+                    num_cpus=num_workers,
+                    include_dashboard=False,
+                    _temp_dir=str(scratch),
+                    **common,
+                )
         signal.signal(signal.SIGTERM, on_sigterm)  # ray.init replaces it
         threading.Thread(
             target=_leave_when_ray_goes_down,
@@ -239,12 +243,12 @@ def _leave_when_ray_goes_down(
 ) -> None:
     """Ends this process when Ray has ended under it. Ray's client would block for a minute, and then abort."""
     while not ending.wait(WAIT_SECONDS):
-        if not all(_runs(process) for process in ray_processes):
-            leftovers.clear_mine()
-            message = f"paretovit: Ray went down on this machine; go on with: {resume}\n"
-            with contextlib.suppress(OSError):
-                os.write(2, message.encode())
-            os._exit(1)
+        if all(_runs(process) for process in ray_processes):
+            continue
+        if leftovers.is_clearing():
+            return
+        leftovers.clear_mine()
+        leave(1, f"Ray went down on this machine; go on with: {resume}")
 
 
 def _local_ray() -> list[psutil.Process]:

@@ -23,3 +23,5 @@ def prepare() -> None:
     settings = _ALWAYS if os.environ.get("RAY_ADDRESS") else _ALWAYS | _LOCAL
     for name, value in settings.items():
         os.environ.setdefault(name, value)
+    if path := os.environ.get("PYTHONPATH"):  # workers run in another folder
+        os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in path.split(os.pathsep) if p)

@@ -11,6 +11,7 @@ from search.states import AttemptState, JobState
 from search.store.models import JobRow, Search
 from search.store.session import Store
 from search.store.write import jobs, results
+from workers import checkpoint
 
 
 def settle_leftovers(session: Session, search: Search, device_id: str) -> int:
@@ -33,11 +34,12 @@ def settle_leftovers(session: Session, search: Search, device_id: str) -> int:
 
 
 def remove_unknown_checkpoints(store: Store, search_id: int, artifacts: Path) -> None:
-    """Deletes checkpoint files of attempts that never reported."""
-    folder = artifacts / "checkpoints"
+    """Deletes checkpoint files of attempts that never reported, and no file that is named otherwise."""
+    folder = artifacts / checkpoint.FOLDER
     if not folder.is_dir():
         return
     known = store.write(lambda session: results.checkpoint_paths(session, search_id))
-    for path in folder.rglob("*"):
-        if path.is_file() and path.relative_to(artifacts).as_posix() not in known:
+    for path in folder.glob("*/*"):
+        is_ours = checkpoint.NAMES.fullmatch(path.relative_to(folder).as_posix()) and path.is_file()
+        if is_ours and path.relative_to(artifacts).as_posix() not in known:
             path.unlink(missing_ok=True)

@@ -101,7 +101,7 @@ class Settler:
             if outcome.notes.get("checkpoint_lost") and job.kind == Kind.TRAIN and job.first_epoch > 1:
                 self._train_anew(session, job, candidate, trouble)
                 return Settled()
-            again = self._try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
+            again = self.try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
             return Settled(given_up=None if again else trouble)
         for report in outcome.epochs:
             jobs.add_epoch(session, candidate.id, attempt, report)
@@ -128,11 +128,6 @@ class Settler:
             self._keep_training(session, job, candidate, attempt, outcome)
         return Settled(obsolete, done=True)
 
-    def retry(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
-        """A job whose worker was lost is pending again; failed when this driver has tried often enough."""
-        if not self._try_again(session, job, candidate, reason):
-            self.give_up(session, job.id, reason)
-
     def give_up(self, session: Session, job: int, reason: str) -> int:
         """Fails a job and its candidate for good; returns the candidate's number."""
         row = session.get_one(JobRow, job)
@@ -156,7 +151,7 @@ class Settler:
         else:
             candidates.reopen(row, CandidateState.WAITING, trial)
 
-    def _try_again(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> bool:
+    def try_again(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> bool:
         """Puts a job back to pending. False when this driver has tried it as often as it may."""
         session.flush()
         job.state = JobState.PENDING

@@ -10,15 +10,20 @@ from __future__ import annotations
 import hashlib
 import random
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution
+from optuna.exceptions import StorageInternalError
 from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
+from search import hints
 from search import sampler as auto
+from search.errors import UserError
 from search.objectives import Quantity
 from search.sampler import Exhausted, Known
 from search.states import CandidateState
@@ -28,6 +33,25 @@ from spaces.spec import ArchSpec
 
 _TRIES = 100
 _PRUNED = (CandidateState.REJECTED, CandidateState.STOPPED)
+
+
+def open_storage(url: str, engine_kwargs: Mapping[str, Any]) -> optuna.storages.RDBStorage:
+    """Optuna's own tables in a database, made where they are missing. Raises UserError where that cannot be."""
+    with _storage_trouble():
+        return optuna.storages.RDBStorage(url, engine_kwargs=dict(engine_kwargs))
+
+
+@contextmanager
+def _storage_trouble() -> Iterator[None]:
+    """What Optuna's storage raises, a full disk say, as a UserError."""
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        reason = " ".join(str(getattr(error.__cause__ or error, "orig", error)).split())[:200]
+        raise UserError(
+            f"Optuna's tables in the database cannot be written: {reason}; mend that, then: "
+            f"{hints.command('resume', 'NAME')}"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -59,14 +83,16 @@ class Study:
         self._maximise = [objective.maximise for objective in objectives]
         self._sampler = sampler
         self._seed = seed
-        self._study = optuna.create_study(
-            study_name=name,
-            storage=storage,
-            directions=["maximize" if maximise else "minimize" for maximise in self._maximise],
-            load_if_exists=True,
-            sampler=optuna.samplers.RandomSampler(),
-        )
+        with _storage_trouble():
+            self._study = optuna.create_study(
+                study_name=name,
+                storage=storage,
+                directions=["maximize" if maximise else "minimize" for maximise in self._maximise],
+                load_if_exists=True,
+                sampler=optuna.samplers.RandomSampler(),
+            )
 
+    @_storage_trouble()
     def ask(self, number: int, known: Sequence[Known], taken: Set[str]) -> Proposal:
         """A proposal for candidate `number` whose digest is not in `taken`.
 
@@ -89,6 +115,7 @@ class Study:
             self._study.tell(trial, state=TrialState.FAIL)
         raise Exhausted
 
+    @_storage_trouble()
     def ask_again(self, point: Point) -> int:
         """A new running trial for a point that an earlier trial was told PRUNED for; returns its number."""
         self._study.sampler = WholePointSampler(self._space, lambda: point)
@@ -96,6 +123,7 @@ class Study:
         suggest(trial, self._space)
         return trial.number
 
+    @_storage_trouble()
     def tell(
         self,
         trial: int,
@@ -124,6 +152,7 @@ class Study:
             told = TrialState.PRUNED if state in _PRUNED else TrialState.FAIL
             self._study.tell(trial, state=told)
 
+    @_storage_trouble()
     def fail_orphans(self, known_trials: Set[int]) -> int:
         """Tells FAIL for running trials that no candidate stands for: asked, then the driver died. Returns how many."""
         running = self._study.get_trials(deepcopy=False, states=(TrialState.RUNNING, TrialState.WAITING))

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,13 +21,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from workers.errors import CheckpointError
+from workers.errors import CheckpointError, MachineError
 from workers.job import CheckpointRef, Job
 from workers.recipe import Training, is_fine_tuned
 from workers.settings import FINE_TUNING
 
 FOLDER = "checkpoints"
 PARTIAL = ".partial"
+NAMES = re.compile(r"-?\d+/(\d+-\d+-epoch\d+\.safetensors|\.\d+-\d+-epoch\d+\.safetensors\.\d+\.partial)")
+"""Of the files that `save` writes, relative to `FOLDER`; unfinished ones too."""
 
 
 def save(
@@ -35,7 +38,7 @@ def save(
     """Writes `checkpoints/<candidate>/<job>-<attempt>-epoch<epoch>.safetensors` below job.artifacts.
 
     facts: further metadata, which `load_scored` gives back. The file appears under its name when it is complete and on
-    disk, or not at all. Raises OSError.
+    disk, or not at all. Raises OSError or MachineError, where there is no room for it, say.
     """
     relative = Path(FOLDER, str(job.candidate), f"{job.id}-{job.attempt}-epoch{epoch}.safetensors")
     path = Path(job.artifacts, relative)
@@ -45,7 +48,10 @@ def save(
         metadata = dict(facts or {}) | _identity(job, data_digest) | {"updates": str(training.updates)}
         if training.loaded is not None:
             metadata["weights"] = json.dumps(training.loaded)
-        save_file(_tensors(training), partial, metadata)
+        try:
+            save_file(_tensors(training), partial, metadata)
+        except SafetensorError as error:  # what its Rust half has instead of an OSError
+            raise MachineError(f"{path}: cannot be written ({error})") from error
         with partial.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             num_bytes = file.tell()

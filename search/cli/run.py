@@ -56,9 +56,10 @@ def _end(ended: Ended, db: str | None) -> int:
     from search.store.session import open_store
 
     if ended.state != SearchState.FINISHED:
+        why = f" ({ended.reason})" if ended.reason else ""
         resume = hints.command("resume", ended.search)
-        typer.echo(f"search {ended.search} is {ended.state}; go on with: {resume}")
-        return INTERRUPTED
+        typer.echo(f"search {ended.search} is {ended.state}{why}; go on with: {resume}")
+        return INTERRUPTED if ended.by_signal else 1
     store = open_store(db, create=False)
     try:
         with store.read() as reader:

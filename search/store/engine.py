@@ -79,9 +79,9 @@ class Writer:
         try:
             return retrying(lambda: self._once(fn, counter, results))
         except OperationalError as error:
-            if "disk is full" in str(error.orig) or getattr(error.orig, "sqlstate", None) == "53100":
+            if (reason := no_room(error)) is not None:
                 raise UserError(
-                    f"{self._label}: no space left on its disk; make room, then: {hints.command('resume', 'NAME')}"
+                    f"{self._label}: {reason}; mend that, then: {hints.command('resume', 'NAME')}"
                 ) from error
             raise
         finally:
@@ -133,6 +133,14 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 def _begin_immediate(connection: Any) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def no_room(error: OperationalError) -> str | None:
+    """What is wrong with the disk that the database is on, or None where it is something else."""
+    text = str(error.orig)
+    if "disk is full" in text or getattr(error.orig, "sqlstate", None) == "53100":
+        return "no space left on its disk"
+    return "its disk cannot be read or written" if "disk I/O error" in text else None
 
 
 def _will_pass(error: BaseException) -> bool:

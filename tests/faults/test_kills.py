@@ -36,6 +36,7 @@ class Searching:
         self.db = folder / "kills.db"
         self.pids: list[int] = []
         (folder / "search.yaml").write_text(config)
+        (folder / "search.py").write_text("raise ImportError('a module of the user's, not ours')\n")
 
     def start(
         self, *arguments: str, kill: str = "none", nth: int = 1, worker: str = ""
@@ -203,6 +204,7 @@ def test_first_ctrl_c_drains_and_second_leaves_at_once_with_nothing_left(searchi
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=10)
     assert process.returncode == 130, output
+    assert "left; go on with: paretovit resume kills" in output
     _, alive = psutil.wait_procs(children, timeout=10)
     assert alive == []
     assert left_over(searching) == []

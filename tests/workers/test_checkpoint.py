@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import torch
 from safetensors import safe_open
 
 from workers import checkpoint
-from workers.errors import CheckpointError
+from workers.errors import CheckpointError, MachineError
 from workers.job import CheckpointRef, Job
 from workers.recipe import Training, compose
 
@@ -78,6 +79,17 @@ def test_a_changed_byte_is_noticed(job: Job, saved: CheckpointRef, position: flo
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match="has changed since it was written"):
         checkpoint.load(resumed(job, saved), fresh(job), "data")
+
+
+def test_a_disk_without_room_is_the_machines_fault_and_leaves_nothing(job: Job, tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises((MachineError, OSError)):
+            checkpoint.save(job, fresh(job), 1, "data")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path for path in Path(job.artifacts).rglob("*") if path.is_file()] == []
 
 
 def test_a_missing_checkpoint_is_named(job: Job, saved: CheckpointRef) -> None:

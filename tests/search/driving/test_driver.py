@@ -346,6 +346,33 @@ def test_a_fault_of_the_machine_pauses_the_search_and_fails_nobody(make_bench: M
     assert not [c for c in rows(bench, Candidate) if c.state == CandidateState.FAILED]
 
 
+def test_a_machine_on_which_every_worker_dies_pauses_the_search(make_bench: Make) -> None:
+    bench = make_bench(limits={"max_attempts": 2})
+    driver = bench.driver()
+    while not isinstance(job := driver.next_job(), Idle):
+        driver.lost(job.id, job.attempt, "its worker died")
+    assert state(bench) == SearchState.PAUSED
+    assert "its worker died" in bench.store.write(lambda s: s.get(Search, bench.search_id).reason)
+    assert not [c for c in rows(bench, Candidate) if c.state == CandidateState.FAILED]
+    bench.run(bench.driver())
+    assert state(bench) == SearchState.FINISHED
+
+
+def test_a_candidate_that_kills_its_worker_fails_where_others_have_worked(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench(limits={"max_attempts": 2})
+    driver = bench.driver()
+    while not isinstance(job := driver.next_job(), Idle):
+        if job.candidate in (2, 3):
+            driver.lost(job.id, job.attempt, "its worker died")
+        else:
+            driver.finish(answer(job, bench.digest))
+    failed_ones = {c.number: c.reason for c in candidates(bench) if c.state == CandidateState.FAILED}
+    assert failed_ones == dict.fromkeys((2, 3), "measure failed 2 times, at last: its worker died")
+    assert state(bench) == SearchState.FINISHED
+
+
 def test_a_last_job_that_a_working_machine_cannot_do_fails_its_candidate(
     make_bench: Make, answer: Any
 ) -> None:

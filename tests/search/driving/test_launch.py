@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from optuna.exceptions import StorageInternalError
+from sqlalchemy.exc import OperationalError
 
 from search import launch
 from search.config import from_dict
-from search.errors import UserError
+from search.errors import UsageError, UserError
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.models import Attempt, Candidate
 from search.store.session import open_store
@@ -91,6 +93,57 @@ def test_a_folder_of_another_databases_search_is_refused(db: str, tmp_path: Path
     same_folder = CONFIG | {"artifacts": f"{db}.artifacts"}
     with pytest.raises(UserError, match="another database"):
         launch.start(from_dict(same_folder), str(tmp_path / "other.db"), print)
+
+
+def test_a_folder_with_files_of_the_users_is_refused_and_left_alone(tmp_path: Path) -> None:
+    own = tmp_path / "mini" / "checkpoints" / "1" / "best.safetensors"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    with pytest.raises(UsageError, match="is not empty"):
+        launch.start(from_dict(CONFIG | {"artifacts": str(tmp_path)}), str(tmp_path / "new.db"), print)
+    assert own.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["mini"]
+
+
+@pytest.mark.parametrize("artifacts", [None, "images", "images/cat"])
+def test_a_folder_among_the_images_is_refused(
+    tmp_path: Path, artifacts: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / "images" / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "images")
+    data = {"source": "folder", "path": str(tmp_path / "images")}
+    values = CONFIG | {"data": data, "artifacts": artifacts and str(tmp_path / artifacts)}
+    with pytest.raises(UsageError, match="would lie among the images"):
+        launch.start(from_dict({k: v for k, v in values.items() if v}), None, print)
+    assert sorted(path.name for path in Path().iterdir()) == ["cat", "dog"]
+
+
+def test_a_resumed_search_deletes_unknown_checkpoints_of_its_own_and_nothing_else(tmp_path: Path) -> None:
+    path = str(tmp_path / "mini.db")
+    ended = launch.start(from_dict(CONFIG), path, print)
+    folder = ended.artifacts / "checkpoints"
+    unknown = folder / "1" / "99-1-epoch1.safetensors"
+    unfinished = folder / "1" / ".99-1-epoch1.safetensors.123.partial"
+    own = [folder / "1" / "notes.txt", folder / "mine" / "best.safetensors", folder / "readme"]
+    for file in (unknown, unfinished, *own):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("x")
+    launch.resume("mini", ["search.max_candidates=4"], path, print)
+    assert not unknown.exists()
+    assert not unfinished.exists()
+    assert all(file.exists() for file in own)
+
+
+def test_trouble_of_optunas_storage_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StorageInternalError("the commit failed") from OperationalError("", {}, Exception("no room"))
+
+    monkeypatch.setattr("optuna.storages.RDBStorage.set_trial_state_values", fail)
+    with pytest.raises(UserError, match="Optuna's tables in the database cannot be written: no room"):
+        launch.start(from_dict(CONFIG), str(tmp_path / "mini.db"), print)
 
 
 def test_a_passed_deadline_is_asked_for_again(db: str) -> None:
