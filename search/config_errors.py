@@ -5,12 +5,17 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from search.config_yaml import KeyPath, Origins, shown
 from search.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_ALIKE = 0.65
+"""Share of letters that two words have in common, in order, from which one may be meant for the other: `vti` is near
+`vit`, `foo` is near nothing."""
 
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _NEEDED = {
@@ -46,7 +51,7 @@ def usage_error(error: ValidationError, origins: Origins, keys: Mapping[str, Col
 
 def nearest(word: str, known: Collection[str]) -> str:
     """`nearest: epochs`, or `known: ...` where nothing is near."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=_ALIKE)
     return f"nearest: {close[0]}" if close else f"known: {', '.join(known)}"
 
 

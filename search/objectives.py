@@ -6,12 +6,13 @@ front.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from search.config_errors import nearest
 
 MAX_OBJECTIVES = 3
 
@@ -120,12 +121,10 @@ def resolve(
 
 
 def quantity(name: str) -> Quantity:
-    """The quantity of that name. Raises ValueError naming the nearest and all known ones."""
+    """The quantity of that name. Raises ValueError naming the nearest, or all known ones."""
     if isinstance(name, str) and name in QUANTITIES:
         return QUANTITIES[name]
-    near = difflib.get_close_matches(str(name), QUANTITIES, n=1, cutoff=0.4)
-    hint = f"nearest: {near[0]}; " if near else ""
-    raise ValueError(f"unknown quantity {str(name)[:60]!r}; {hint}known: {_known()}")
+    raise ValueError(f"unknown quantity {str(name)[:60]!r}; {nearest(str(name), QUANTITIES)}")
 
 
 def _constraint(of: Quantity, bound: float | str) -> Constraint:

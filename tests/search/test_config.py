@@ -135,6 +135,7 @@ def test_a_later_error_names_the_line_too(write):
     [
         ("training: {epoch: 3}", "search.yaml:3: training.epoch: unknown key; nearest: epochs"),
         ("trainings: {}", "search.yaml:3: trainings: unknown key; nearest: training"),
+        ("training: {foo: 3}", "search.yaml:3: training.foo: unknown key; known: recipe, epochs"),
         ("epochs: 3", "epochs: unknown key here; it belongs in training: training.epochs"),
         ("baselines: {r: {modell: x, model: y}}", "baselines.r.modell: unknown key; nearest: model"),
         ("space: {vitt: {depth: [2]}}", "space.vitt: unknown key or family; nearest: vit"),

@@ -147,6 +147,9 @@ MISTAKES = {
     "an unknown objective": Mistake(
         HEAD + "objectives: [acuracy]\n", (":3: objectives:", "acuracy", "accuracy")
     ),
+    "an objective like no other": Mistake(
+        HEAD + "objectives: [foo]\n", (":3: objectives: unknown quantity 'foo'; known: accuracy, latency_ms",)
+    ),
     "no objective": Mistake(HEAD + "objectives: []\n", (":3: objectives:", "empty")),
     "an objective twice": Mistake(HEAD + "objectives: [params, params]\n", (":3: objectives:", "'params'")),
     "an unknown constraint": Mistake(HEAD + "constraints: {latency: 5}\n", (":3: constraints", "latency_ms")),
