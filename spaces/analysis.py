@@ -101,7 +101,8 @@ def _windowed() -> dict[str, Known]:
     required = frozenset(args("grid")) - windowed.DEFAULTS.keys()
     subsampled = frozenset(args("subsampled")) - windowed.DEFAULTS.keys()
     return {
-        windowed.MODEL: (windowed.analyse, args("window"), frozenset()),
+        windowed.TIMM: (windowed.analyse, args("window"), frozenset()),
+        windowed.WINDOW: (windowed.analyse, args("window"), required),
         windowed.GRID: (windowed.analyse, args("grid"), required),
         windowed.SUBSAMPLED: (windowed.analyse_subsampled, args("subsampled"), subsampled),
     }

@@ -13,7 +13,7 @@ import torch
 from timm.layers.drop import DropPath
 from timm.layers.hybrid_embed import HybridEmbed
 from timm.layers.mlp import Mlp
-from timm.layers.pos_embed_sincos import build_sincos2d_pos_embed
+from timm.layers.pos_embed_sincos import RotaryEmbeddingCat, apply_rot_embed_cat, build_sincos2d_pos_embed
 from timm.models import build_model_with_cfg
 from timm.models.eva import Eva
 from timm.models.resnet import BasicBlock, ResNet
@@ -44,6 +44,7 @@ default_cfgs = {
     "paretovit_rotary_vit": _cfg("patch_embed.proj", "head", **_SIZED),
     "paretovit_sincos_vit": _cfg("patch_embed.proj", "head", **_SIZED),
     "paretovit_subsampled_vit": _cfg("patch_embed.proj", "head.fc", **_SIZED),
+    "paretovit_windowed_vit": _cfg("patch_embed.proj", "head.fc", **_SIZED),
 }
 
 
@@ -94,7 +95,63 @@ def paretovit_rotary_vit(pretrained: bool = False, *, reg_tokens: int = 0, **kwa
     return build_model_with_cfg(Eva, "paretovit_rotary_vit", pretrained, **args)
 
 
-class GridBlock(Block):
+class MapAttention(Attention):
+    """timm's attention over a map, whose keys and values may be taken from averages over `stride` x `stride` patches.
+
+    Heads are a dimension of their own here, which ONNX needs.
+    """
+
+    rope: RotaryEmbeddingCat | None
+
+    def __init__(self, stride: int, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        height, width = x.shape[1:3]
+        q, k, v = self._projected(x)
+        q, k, bias = self.q_norm(q), self.k_norm(k), None
+        if self.use_rel_pos:
+            key_sides = (-(-height // self.stride), -(-width // self.stride))
+            bias = get_decomposed_rel_pos_bias(
+                q.flatten(0, 1), self.rel_pos_h, self.rel_pos_w, (height, width), key_sides
+            ).unflatten(0, (-1, self.num_heads))
+        elif self.rope is not None:
+            places = self.rope.get_embed()
+            q, k = (apply_rot_embed_cat(each, places).type_as(v) for each in (q, k))
+        dropout = self.attn_drop.p if self.training else 0.0
+        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
+        return self.proj_drop(self.proj(mixed.transpose(1, 2).reshape(x.shape)))
+
+    def _projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values: (batch, heads, patches, head width) each."""
+        heads, channels = self.num_heads, x.shape[-1]
+        if self.stride == 1:
+            qkv = self.qkv(x).flatten(1, 2).unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+            return qkv[0], qkv[1], qkv[2]
+        coarse = functional.avg_pool2d(x.permute(0, 3, 1, 2), self.stride, ceil_mode=True).permute(0, 2, 3, 1)
+        weight, bias = self.qkv.weight, self.qkv.bias
+        query_bias, rest_bias = (None, None) if bias is None else (bias[:channels], bias[channels:])
+        q = functional.linear(x, weight[:channels], query_bias).flatten(1, 2).unflatten(2, (heads, -1))
+        rest = functional.linear(coarse, weight[channels:], rest_bias).flatten(1, 2)
+        kv = rest.unflatten(2, (2, heads, -1)).permute(2, 0, 3, 1, 4)
+        return q.transpose(1, 2), kv[0], kv[1]
+
+
+class WindowBlock(Block):
+    """Attends inside windows of `window_size` x `window_size` patches, or everywhere where that is 0."""
+
+    def __init__(
+        self, dim: int, num_heads: int, window_size: int, input_size: Any, stride: int = 1, **kwargs: Any
+    ) -> None:
+        super().__init__(dim, num_heads, window_size=window_size, input_size=input_size, **kwargs)
+        names = ("qkv_bias", "qk_norm", "attn_drop", "proj_drop", "norm_layer", "use_rel_pos", "rope")
+        sides = (window_size, window_size) if window_size else input_size
+        given = {name: kwargs[name] for name in names}
+        self.attn = MapAttention(stride, dim, num_heads, input_size=sides, **given)
+
+
+class GridBlock(WindowBlock):
     """Attends among patches that are spread evenly over the map: `window_size` a side, as far apart as that takes."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -112,57 +169,21 @@ def _transposed(x: Tensor, *sides: int) -> Tensor:
     return parted.permute(0, 2, 1, 4, 3, 5).reshape(x.shape)
 
 
-class SubsampledAttention(Attention):
-    """Keys and values are taken from averages over squares of `stride` x `stride` patches."""
-
-    def __init__(self, stride: int, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.stride = stride
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, height, width, channels = x.shape
-        coarse = functional.avg_pool2d(x.permute(0, 3, 1, 2), self.stride, ceil_mode=True).permute(0, 2, 3, 1)
-        bias = self.qkv.bias
-        query_bias, rest_bias = (None, None) if bias is None else (bias[:channels], bias[channels:])
-        query = functional.linear(x, self.qkv.weight[:channels], query_bias)
-        rest = functional.linear(coarse, self.qkv.weight[channels:], rest_bias)
-        q = self.q_norm(query.reshape(batch, height * width, self.num_heads, -1).transpose(1, 2))
-        k, v = rest.reshape(batch, -1, 2, self.num_heads, self.head_dim).permute(2, 0, 3, 1, 4).unbind(0)
-        k, biases = self.k_norm(k), None
-        if self.use_rel_pos:
-            biases = get_decomposed_rel_pos_bias(
-                q.flatten(0, 1),
-                self.rel_pos_h,
-                self.rel_pos_w,
-                (height, width),
-                (coarse.shape[1], coarse.shape[2]),
-            ).unflatten(0, (batch, self.num_heads))
-        dropout = self.attn_drop.p if self.training else 0.0
-        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=biases, dropout_p=dropout)
-        return self.proj_drop(self.proj(mixed.transpose(1, 2).reshape(x.shape)))
-
-
-class SubsampledBlock(Block):
+class SubsampledBlock(WindowBlock):
     """`window_size` is the stride of keys and values here; 0 where attention is to every patch."""
 
     def __init__(self, dim: int, num_heads: int, window_size: int, **kwargs: Any) -> None:
-        super().__init__(dim, num_heads, window_size=0, **kwargs)
-        if window_size:
-            names = (
-                "qkv_bias",
-                "qk_norm",
-                "attn_drop",
-                "proj_drop",
-                "norm_layer",
-                "use_rel_pos",
-                "input_size",
-            )
-            given = {name: kwargs[name] for name in names}
-            self.attn = SubsampledAttention(window_size, dim, num_heads, **given)
+        super().__init__(dim, num_heads, window_size=0, stride=max(1, window_size), **kwargs)
+
+
+def paretovit_windowed_vit(pretrained: bool = False, **kwargs: Any) -> VisionTransformerSAM:
+    """A VisionTransformerSAM without a neck."""
+    args = {"block_fn": WindowBlock, "neck_chans": None, **kwargs}
+    return build_model_with_cfg(VisionTransformerSAM, "paretovit_windowed_vit", pretrained, **args)
 
 
 def paretovit_grid_vit(pretrained: bool = False, **kwargs: Any) -> VisionTransformerSAM:
-    """A VisionTransformerSAM without a neck whose blocks attend in grids where they are not global."""
+    """The same whose blocks attend in grids where they are not global."""
     args = {"block_fn": GridBlock, "neck_chans": None, **kwargs}
     return build_model_with_cfg(VisionTransformerSAM, "paretovit_grid_vit", pretrained, **args)
 
@@ -170,7 +191,7 @@ def paretovit_grid_vit(pretrained: bool = False, **kwargs: Any) -> VisionTransfo
 def paretovit_subsampled_vit(
     pretrained: bool = False, *, kv_stride: int, **kwargs: Any
 ) -> VisionTransformerSAM:
-    """A VisionTransformerSAM without a neck whose keys and values are subsampled where blocks are not global."""
+    """The same whose keys and values are subsampled where blocks are not global."""
     args = {"block_fn": SubsampledBlock, "neck_chans": None, "window_size": kv_stride, **kwargs}
     return build_model_with_cfg(VisionTransformerSAM, "paretovit_subsampled_vit", pretrained, **args)
 
@@ -324,4 +345,5 @@ ENTRY_POINTS = (
     paretovit_rotary_vit,
     paretovit_sincos_vit,
     paretovit_subsampled_vit,
+    paretovit_windowed_vit,
 )

@@ -1,5 +1,5 @@
-"""Plain transformers of which some blocks attend to a part of the map only; built by timm's `VisionTransformerSAM`
-(Li et al., arXiv:2203.16527; the encoder of SAM).
+"""Plain transformers of which some blocks attend to a part of the map only (Li et al., arXiv:2203.16527; the encoder
+of SAM), built by timm's `VisionTransformerSAM` through our entry points.
 
 What the sparse blocks see, by `attention`: `window`, the patches of the same window; `grid`, patches that are spread
 evenly over the map, as far apart as the map has windows (the grid attention of MaxViT, arXiv:2204.01697); `subsampled`,
@@ -32,9 +32,11 @@ from spaces.vit import (
     unusual,
 )
 
-MODEL = "samvit_base_patch16_224"
+WINDOW = "paretovit_windowed_vit"
 GRID = "paretovit_grid_vit"
 SUBSAMPLED = "paretovit_subsampled_vit"
+TIMM = "samvit_base_patch16_224"
+"""timm's own model of windows; the networks of `WINDOW` are the same ones."""
 
 ATTENTION = ("window", "grid", "subsampled")
 POSITIONS = ("relative", "learned", "none", "rotary")
@@ -187,7 +189,7 @@ class Windowed:
             **task_args(task),
             **unusual(block_args(chosen)),
         }
-        model = {"window": MODEL, "grid": GRID, "subsampled": SUBSAMPLED}[kind]
+        model = {"window": WINDOW, "grid": GRID, "subsampled": SUBSAMPLED}[kind]
         return ArchSpec(model, args, task.image_size)
 
 

@@ -64,6 +64,17 @@ def test_timm_s_own_model_costs_what_the_closed_form_says(count_built):
     assert (built.params, built.flops, built.activations) == (known.params, known.flops, known.activations)
 
 
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_windows_are_those_of_timm(filled, positions):
+    spec = one_windowed(28, depth=3, global_blocks=1, global_placement="last", positions=positions)
+    own = filled(spec)
+    timm_s = models.build(ArchSpec("samvit_base_patch16_224", spec.args, spec.image_size)).eval()
+    timm_s.load_state_dict(own.state_dict())
+    image = torch.randn(2, 3, 28, 28, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert torch.allclose(own(image), timm_s(image), atol=1e-4)
+
+
 def seen_by(model, row, column, side=8):
     """The patches whose change reaches the patch at a row and a column through the first block."""
     tokens = torch.randn(1, side, side, model.embed_dim, generator=torch.Generator().manual_seed(1))
