@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 
 import jinja2
@@ -40,3 +41,17 @@ def test_values_are_escaped_and_missing_ones_are_errors() -> None:
 def test_a_version_changes_with_what_it_is_of() -> None:
     assert rendering.version(("a", 1)) == rendering.version(("a", 1))
     assert rendering.version(("a", 1)) != rendering.version(("a", 2))
+
+
+def test_what_two_templates_show_alike_stands_in_a_section() -> None:
+    """Lines long enough to say something; a page and the report may share the frame around a section."""
+    folder = rendering.HERE / "templates"
+    lines = {
+        str(file.relative_to(folder)): {
+            line.strip() for line in file.read_text().splitlines() if len(line) > 75
+        }
+        for file in sorted(folder.rglob("*.html"))
+    }
+    assert sum(map(len, lines.values())) > 50
+    shared = {(a, b): lines[a] & lines[b] for a, b in itertools.combinations(lines, 2)}
+    assert {pair: found for pair, found in shared.items() if found} == {}
