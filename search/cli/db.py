@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from search.cli.command import Command, Group
 from search.cli.options import Database
 from search.errors import UsageError, UserError
 
-app = typer.Typer(help="Look after the database.", rich_markup_mode=None)
+app = typer.Typer(cls=Group, help="Look after the database.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -19,7 +20,7 @@ def _start(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command("info")
+@app.command("info", cls=Command)
 def info(db: Database = None) -> None:
     """Show where the database is, its version and what it holds."""
     from search.store.migrations import HEAD
@@ -38,7 +39,7 @@ def info(db: Database = None) -> None:
     store.close()
 
 
-@app.command("upgrade")
+@app.command("upgrade", cls=Command)
 def upgrade(db: Database = None) -> None:
     """Bring the database to this program's version, as every other command does too."""
     from search.store.migrations import HEAD
@@ -49,7 +50,7 @@ def upgrade(db: Database = None) -> None:
     store.close()
 
 
-@app.command("backup")
+@app.command("backup", cls=Command)
 def backup(
     to: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; checkpoints are not copied.")],
     db: Database = None,

@@ -15,6 +15,7 @@ import typer
 
 from search import hints
 from search.cli import dashboard, db, doctor, export, init, look, measure, pick, run, space, validate
+from search.cli.command import Command, Group
 from search.cli.packages import check_packages
 from search.errors import UserError
 
@@ -22,6 +23,7 @@ INTERRUPTED = 130
 
 app = typer.Typer(
     name="paretovit",
+    cls=Group,
     help="Searches vision transformers for the best trade-offs between accuracy and measured cost.",
     context_settings={"auto_envvar_prefix": "PARETOVIT", "help_option_names": ["-h", "--help"]},
     add_completion=False,
@@ -37,7 +39,12 @@ def _start(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
     plugins: Annotated[
         list[str] | None,
-        typer.Option("--plugin", metavar="MODULE", help="Let a module of yours add models; may be repeated."),
+        typer.Option(
+            "--plugin",
+            metavar="MODULE",
+            envvar="PARETOVIT_PLUGINS",
+            help="Let a module of yours add models; may be repeated.",
+        ),
     ] = None,
 ) -> None:
     del debug  # read by main(), which takes it anywhere on the line
@@ -52,21 +59,21 @@ def _start(
         typer.echo(context.get_help())
 
 
-app.command("init")(init.init)
-app.command("validate")(validate.validate)
-app.command("run")(run.run)
-app.command("resume")(run.resume)
-app.command("status")(look.status)
-app.command("front")(look.front)
-app.command("show")(look.show)
-app.command("pick")(pick.pick)
-app.command("report")(look.report)
-app.command("dashboard")(dashboard.dashboard)
-app.command("export")(export.export)
-app.command("verify")(export.verify)
-app.command("space")(space.space)
-app.command("measure")(measure.measure)
-app.command("doctor")(doctor.doctor)
+app.command("init", cls=Command)(init.init)
+app.command("validate", cls=Command)(validate.validate)
+app.command("run", cls=Command)(run.run)
+app.command("resume", cls=Command)(run.resume)
+app.command("status", cls=Command)(look.status)
+app.command("front", cls=Command)(look.front)
+app.command("show", cls=Command)(look.show)
+app.command("pick", cls=Command)(pick.pick)
+app.command("report", cls=Command)(look.report)
+app.command("dashboard", cls=Command)(dashboard.dashboard)
+app.command("export", cls=Command)(export.export)
+app.command("verify", cls=Command)(export.verify)
+app.command("space", cls=Command)(space.space)
+app.command("measure", cls=Command)(measure.measure)
+app.command("doctor", cls=Command)(doctor.doctor)
 app.add_typer(db.app, name="db")
 
 

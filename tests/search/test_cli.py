@@ -69,7 +69,9 @@ def test_the_commands_and_options_are_those_that_are_documented():
 @pytest.mark.parametrize("command", OPTIONS)
 def test_every_command_has_a_help_of_its_own(command, capsys):
     assert cli.main([*command.split(), "--help"]) == 0
-    assert "Usage: paretovit" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Usage: paretovit" in out
+    assert "PARETOVIT_" not in out
 
 
 @pytest.fixture(scope="module")
@@ -208,9 +210,16 @@ def test_the_program_itself_ends_with_the_exit_code(tmp_path):
 
 def test_variables_set_options(database, monkeypatch, capsys):
     monkeypatch.setenv("PARETOVIT_DB", str(database))
-    monkeypatch.setenv("PARETOVIT_FRONT_AS_CSV", "1")
+    monkeypatch.setenv("PARETOVIT_FRONT_CSV", "1")
     assert cli.main(["front"]) == 0
     assert "search,candidate" in capsys.readouterr().out.replace(" ", "")
+
+
+@pytest.mark.parametrize("name", ["PARETOVIT_VERSION", "PARETOVIT_SHOW_VERSION"])
+def test_no_variable_turns_a_command_into_the_version(name, database, monkeypatch, capsys):
+    monkeypatch.setenv(name, "1")
+    assert cli.main(["status", "--db", str(database)]) == 0
+    assert "hunt: " in capsys.readouterr().out
 
 
 def test_db_info_backup_and_upgrade(database, tmp_path, capsys):
