@@ -1,10 +1,9 @@
-"""The variables of the environment that options can be set by; docs/cli.md tells the rule, so that no help repeats it."""
+"""Variables of the environment that options can be set by. docs/cli.md tells the rule, so that no help repeats it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from typer import Context
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 _NONE = ("--version",)
@@ -14,7 +13,7 @@ _NONE = ("--version",)
 class Command(TyperCommand):
     """Its options can be set by PARETOVIT_COMMAND_OPTION, unless they name a variable themselves."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _name_variables(self, ctx)
         return super().parse_args(ctx, args)
 
@@ -22,14 +21,15 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """The same for a command that has others."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _name_variables(self, ctx)
         return super().parse_args(ctx, args)
 
 
-def _name_variables(command: Any, ctx: Context) -> None:
+def _name_variables(command: Any, ctx: Any) -> None:
     for option in command.params:
         if isinstance(option, TyperOption):
             option.show_envvar = option.allow_from_autoenv = False
             if option.envvar is None and option.opts[0] not in _NONE:
-                option.envvar = f"{ctx.auto_envvar_prefix}_{option.opts[0].strip('-').replace('-', '_').upper()}"
+                name = option.opts[0].strip("-").replace("-", "_").upper()
+                option.envvar = f"{ctx.auto_envvar_prefix}_{name}"
