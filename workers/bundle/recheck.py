@@ -1,10 +1,11 @@
 """Runs an exported model again and says how far its answers are from the stored ones. Started by `verify`:
 
-    python -I recheck.py MODELING FOLDER
+    python -I recheck.py FOLDER < MODELING
 
-MODELING: a `modeling.py` of this program's own. FOLDER: of the export, only read. Prints one JSON object: `differences`
-by file, the largest absolute difference of any score, null for an ONNX model where onnxruntime is not installed;
-`largest`, the largest absolute score that is stored; `num_images`; `versions`; `imported`, the packages in use.
+MODELING: the text of a `modeling.py`, this program's own. FOLDER: of the export, only read. Prints one JSON object:
+`differences` by file, the largest absolute difference of any score, null for an ONNX model where onnxruntime is not
+installed; `largest`, the largest absolute score that is stored; `num_images`; `versions`; `imported`, the packages in
+use. Where a file cannot be used, the last line of standard error begins with its name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 import timm
@@ -21,19 +22,45 @@ import torch
 from safetensors.torch import load_file
 
 BATCHES = (1, 3)
+SPEC, PREPROCESSING = "spec.json", "preprocessing.json"
+WEIGHTS, SAMPLE, ONNX = "model.safetensors", "sample.safetensors", "model.onnx"
 
 
-def main(modeling_path: str, folder: str) -> None:
-    modeling = _imported(modeling_path)
-    sample = load_file(Path(folder, "sample.safetensors"))
-    stored = sample["scores"]
-    network = modeling.load(folder)
-    images = modeling.preprocess(sample["pixels"], folder)
-    with torch.inference_mode():
-        differences: dict[str, float | None] = {"modeling.py": _difference(network(images), stored)}
-    onnx = Path(folder, "model.onnx")
+class Using:
+    """Whatever is raised in the block is the fault of `name`, says the last line of standard error."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception):
+            text = " ".join(str(error).split()).removeprefix(f"{self._name}: ")
+            raise SystemExit(f"{self._name}: {type(error).__name__}: {text}") from error
+
+
+def main(folder: str) -> None:
+    modeling = _module(sys.stdin.buffer.read())
+    pixels, stored = _sample(Path(folder, SAMPLE))
+    with Using(SPEC):
+        modeling.build(folder)
+    with Using(WEIGHTS):  # built a second time: `load` is what users call, and fails for both files
+        network = modeling.load(folder)
+    with Using(PREPROCESSING):
+        images = modeling.preprocess(pixels, folder)
+    with Using(f"{SPEC} with {PREPROCESSING}"), torch.inference_mode():
+        scores = network(images)
+        differences: dict[str, float | None] = {"modeling.py": _difference(scores, stored)}
+    with Using(PREPROCESSING):
+        _check_names(modeling.class_names(folder), scores.shape[-1])
+    onnx = Path(folder, ONNX)
     if onnx.exists():
-        differences["model.onnx"] = _onnx_difference(onnx, images, stored)
+        with Using(ONNX):
+            differences[ONNX] = _onnx_difference(onnx, images, stored)
     found: dict[str, Any] = {
         "differences": differences,
         "largest": float(stored.abs().max()),
@@ -44,13 +71,32 @@ def main(modeling_path: str, folder: str) -> None:
     sys.stdout.write(json.dumps(found))
 
 
-def _imported(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("modeling", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def _module(text: bytes) -> ModuleType:
+    module = ModuleType("modeling")
+    module.__file__ = "modeling.py"
+    exec(compile(text, "modeling.py", "exec", dont_inherit=True), module.__dict__)
     return module
+
+
+def _sample(path: Path) -> tuple[torch.Tensor, torch.Tensor]:
+    """uint8 [n, side, side, channels] and floats [n, classes]."""
+    with Using(SAMPLE):
+        tensors = load_file(path)
+        pixels, scores = tensors["pixels"], tensors["scores"]
+        if pixels.dtype != torch.uint8 or pixels.ndim != 4 or not pixels.numel():
+            raise TypeError(f"pixels are {pixels.dtype} {list(pixels.shape)}")
+        if not scores.is_floating_point() or scores.ndim != 2 or not scores.numel():
+            raise TypeError(f"scores are {scores.dtype} {list(scores.shape)}")
+        if len(scores) != len(pixels):
+            raise ValueError(f"{len(pixels)} images, but scores of {len(scores)}")
+        return pixels, scores
+
+
+def _check_names(names: Any, num_classes: int) -> None:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TypeError("class_names is no list of names")
+    if len(names) != num_classes:
+        raise ValueError(f"{len(names)} class_names, but {num_classes} scores an image")
 
 
 def _onnx_difference(path: Path, images: torch.Tensor, stored: torch.Tensor) -> float | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,22 +85,33 @@ def _own_source(folder: Path) -> str:
 
 
 def _rerun(folder: Path, source: str) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="paretovit-verify-") as scratch:
-        own = Path(scratch, MODELING)
-        own.write_text(source, encoding="utf-8")
-        script = Path(__file__).with_name("recheck.py")
-        command = [sys.executable, "-I", "-B", str(script), str(own), str(folder.absolute())]
-        try:
-            done = subprocess.run(
-                command, cwd=scratch, capture_output=True, text=True, timeout=MAX_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise ExportError(f"{folder}: the model gave no answer in {MAX_SECONDS} seconds") from error
+    """What recheck.py answers. It gets the text by standard input, so that nothing lies about when we are killed."""
+    script = Path(__file__).with_name("recheck.py")
+    command = [sys.executable, "-I", "-B", str(script), str(folder.absolute())]
+    try:
+        done = subprocess.run(
+            command, cwd="/", input=source.encode(), capture_output=True, timeout=MAX_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ExportError(f"{folder}: the model gave no answer in {MAX_SECONDS} seconds") from error
     if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        reason = lines[-1].strip()[:300] if lines else f"exit code {done.returncode}"
-        raise ExportError(f"{folder}: the model does not run: {reason}")
+        raise ExportError(f"{folder}: {_reason(done.returncode, done.stderr.decode(errors='replace'))}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def _reason(code: int, told: str) -> str:
+    """Why the check's process failed: what it told last, in one line that a terminal can show."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    last = "".join(sign if sign.isprintable() else "?" for sign in lines[-1])[:300] if lines else ""
+    if last.startswith(tuple(manifest.REQUIRED | manifest.OPTIONAL)):
+        return last
+    return f"the model does not run: {last or _ending(code)}"
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    return f"its process was ended by {signal.Signals(-code).name}"
 
 
 def _judge(folder: Path, name: str, difference: float | None, tolerance: float) -> None:

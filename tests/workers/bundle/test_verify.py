@@ -111,7 +111,8 @@ def test_a_spec_that_would_load_other_weights_is_refused(model: Path, copy: Copy
     spec["args"]["checkpoint_path"] = "evil.pth"
     (folder / "spec.json").write_text(json.dumps(spec))
     reseal(folder)
-    assert "ValueError: spec.json: argument 'checkpoint_path' is not allowed" in refusal(folder)
+    said = refusal(folder)
+    assert said.startswith(f"{folder}: spec.json: ValueError: argument 'checkpoint_path' is not allowed")
 
 
 NO_SPECS = {
@@ -187,11 +188,26 @@ def test_an_onnx_model_is_not_taken_for_checked_without_onnxruntime(
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("model.safetensors", "SafetensorError: "), ("preprocessing.json", "KeyError: 'pixels_size'")],
+)
+def test_a_file_that_cannot_be_used_is_named(
+    model: Path, copy: Copy, reseal: Reseal, name: str, told: str
+) -> None:
+    folder = copy(model)
+    (folder / name).write_text("{}")
+    reseal(folder)
+    assert refusal(folder).startswith(f"{folder}: {name}: {told}")
+
+
 def test_a_process_that_dies_is_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, "raise RuntimeError('out of memory')")
-    assert "the model does not run: RuntimeError: out of memory" in refusal(model)
+    answering(monkeypatch, r"raise RuntimeError('out of luck\x1b[31m')")
+    assert "the model does not run: RuntimeError: out of luck?[31m" in refusal(model)
     answering(monkeypatch, "import os; os.abort()")
-    assert "the model does not run: exit code -6" in refusal(model)
+    assert "the model does not run: its process was ended by SIGABRT" in refusal(model)
+    answering(monkeypatch, "raise SystemExit(7)")
+    assert "the model does not run: exit code 7" in refusal(model)
 
 
 def test_a_process_that_hangs_is_ended(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
