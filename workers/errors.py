@@ -23,7 +23,8 @@ class CheckpointError(MachineError):
 
 
 class WeightsError(MachineError):
-    """Pretrained weights that are not here or do not fit. Trying again changes nothing; the message names the file."""
+    """Pretrained weights that are not here or not to be opened. Trying again changes nothing; the message names the
+    file."""
 
 
 class ExportError(RuntimeError):

@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from safetensors import SafetensorError
 from timm.models import _builder, load_pretrained, load_state_dict
 from torch import Tensor, nn
 
+from spaces import models
 from spaces.spec import ArchSpec
 from workers.errors import CandidateError, WeightsError
 from workers.memory_limit import is_out_of_memory
@@ -63,31 +66,19 @@ class Loaded:
 def load(network: nn.Module, spec: ArchSpec, path: Path) -> Loaded:
     """Puts the weights spec.weights, in the file `path`, into the network of `spec` on the CPU.
 
-    Raises WeightsError for a file that cannot be read, and CandidateError, naming the first tensor and both shapes,
-    for one that does not fit.
+    Raises WeightsError for a file that is not here or not to be opened, and CandidateError for one that is here and
+    holds no weights, or others: it names the file, the first tensor that does not fit, and both shapes.
     """
     assert spec.weights is not None
-    sha256, stored = _read(path)
+    sha256 = _sha256(path)
+    stored = _read(path)
     shapes = {name: tuple(tensor.shape) for name, tensor in stored.items() if isinstance(tensor, Tensor)}
     own = network.state_dict()
-    try:
-        family = _family(spec)
-        blocks = _drop_later_blocks(stored, own, network)  # a filter may look for its block in the network
-        state = family.filtered(stored, network)
-        blocks |= _drop_later_blocks(state, own, network)
-        fresh = _fresh_classifier(state, own, family.classifiers, keep=_is_timms(spec.weights))
-        left_out = () if family.is_strict else _drop_unknown(state, own)
-        channels, source = int(spec.args.get("in_chans", 3)), _channels(state, family.first_convs)
-        _check(state, own, family.first_convs if channels != source else ())
-        config = {"state_dict": state, "first_conv": family.first_convs or None, "input_size": (source, 0, 0)}
-        config["num_classes"] = num_classes = spec.args.get("num_classes", 1000)
-        load_pretrained(network, config, num_classes, channels, strict=True)
-    except _MISFITS as error:
-        if is_out_of_memory(error):
-            raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise CandidateError(f"weights {spec.weights} do not fit {spec.model}: {reason}") from error
+    with _naming(spec, path):
+        fitted = _fit(network, spec, stored)
+        load_pretrained(network, fitted.config, fitted.config["num_classes"], fitted.channels, strict=True)
     data, image_size = _origin(spec.weights)
+    fresh = fitted.fresh
     return Loaded(
         name=spec.weights,
         file=str(path),
@@ -99,9 +90,62 @@ def load(network: nn.Module, spec: ArchSpec, path: Path) -> Loaded:
             name for name, tensor in own.items() if name not in fresh and _differs(shapes.get(name), tensor)
         ),
         fresh=fresh,
-        left_out=left_out,
-        blocks=blocks,
+        left_out=fitted.left_out,
+        blocks=fitted.blocks,
     )
+
+
+def check(specs: Iterable[ArchSpec], path: Path) -> None:
+    """Whether the file `path` can be read and fits all networks whose weights it is, without memory for these.
+
+    Raises CandidateError as `load` does.
+    """
+    stored = _read(path)
+    for spec in specs:
+        with torch.device("meta"):
+            network = models.build(spec)
+        with _naming(spec, path), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # timm's, about how it resamples
+            _fit(network, spec, dict(stored))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """Weights that fit. config: as timm's `load_pretrained` takes them. channels: of the network's images.
+    fresh, left_out, blocks: as in `Loaded`."""
+
+    config: dict[str, Any]
+    channels: int
+    fresh: tuple[str, ...]
+    left_out: tuple[str, ...]
+    blocks: Mapping[str, tuple[int, int]]
+
+
+def _fit(network: nn.Module, spec: ArchSpec, stored: State) -> _Fitted:
+    """Drops the tensors of blocks that the network lacks from `stored`, too. Raises one of _MISFITS."""
+    own, family = network.state_dict(), _family(spec)
+    blocks = _drop_later_blocks(stored, own, network)  # a filter may look for its block in the network
+    state = family.filtered(stored, network)
+    blocks |= _drop_later_blocks(state, own, network)
+    fresh = _fresh_classifier(state, own, family.classifiers, keep=_is_timms(spec.weights or ""))
+    left_out = () if family.is_strict else _drop_unknown(state, own)
+    channels, source = int(spec.args.get("in_chans", 3)), _channels(state, family.first_convs)
+    _check(state, own, family.first_convs if channels != source else ())
+    config = {"state_dict": state, "first_conv": family.first_convs or None, "input_size": (source, 0, 0)}
+    config["num_classes"] = spec.args.get("num_classes", 1000)
+    return _Fitted(config, channels, fresh, left_out, blocks)
+
+
+@contextmanager
+def _naming(spec: ArchSpec, path: Path) -> Iterator[None]:
+    """What does not fit becomes a CandidateError."""
+    try:
+        yield
+    except _MISFITS as error:
+        if is_out_of_memory(error):
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise CandidateError(f"weights {spec.weights} do not fit {spec.model}: {reason} ({path})") from error
 
 
 @dataclass(frozen=True)
@@ -142,19 +186,24 @@ def _family(spec: ArchSpec) -> _Family:
     )
 
 
-def _read(path: Path) -> tuple[str, State]:
-    """The SHA-256 of a file, and its tensors: a .safetensors file holds nothing else, and of others
-    `torch.load(weights_only=True)` reads nothing else."""
+def _sha256(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return sha256, load_state_dict(str(path), weights_only=True)
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise WeightsError(f"{path}: weights that cannot be opened: {error.strerror or error}") from error
+
+
+def _read(path: Path) -> State:
+    """The tensors of a file: a .safetensors file holds nothing else, and of others `torch.load(weights_only=True)`
+    reads nothing else."""
+    try:
+        return load_state_dict(str(path), weights_only=True)
     except _UNREADABLE as error:
         if is_out_of_memory(error):
             raise
-        raise WeightsError(
-            f"{path}: no weights that can be read: {' '.join(str(error).split())[:150]}"
-        ) from error
+        reason = " ".join(str(error).split())[:150] or type(error).__name__
+        raise CandidateError(f"{path}: no weights that can be read: {reason}") from error
 
 
 def _fresh_classifier(state: State, own: State, classifiers: tuple[str, ...], keep: bool) -> tuple[str, ...]:

@@ -138,7 +138,21 @@ def test_weights_that_do_not_fit_are_the_candidates_fault(tmp_path):
     outcome = perform.perform(dataclasses.replace(asked, spec=spec, settings=settings), go_on)
     assert outcome.status is Status.FAILED
     misfit = "cls_token is [1, 1, 3] in the file, and [1, 1, 16] in the network"
-    assert outcome.reason == f"weights other do not fit vit_tiny_patch16_224: {misfit}"
+    path = tmp_path / "other.safetensors"
+    assert outcome.reason == f"weights other do not fit vit_tiny_patch16_224: {misfit} ({path})"
+
+
+def test_weights_that_are_here_and_cannot_be_read_are_the_candidates_fault(tmp_path):
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(b"weights")
+    asked = job(Kind.TRAIN, tmp_path, (1, 3))
+    recipe = dataclasses.replace(asked.settings.recipe, weights_dir=str(tmp_path))
+    spec = dataclasses.replace(asked.spec, weights="other")
+    settings = dataclasses.replace(asked.settings, recipe=recipe)
+    outcome = perform.perform(dataclasses.replace(asked, spec=spec, settings=settings), go_on)
+    assert (outcome.status, outcome.notes) == (Status.FAILED, {})
+    assert outcome.reason is not None
+    assert outcome.reason.startswith(f"{path}: no weights that can be read: ")
 
 
 def test_a_failure_lets_go_of_the_memory_that_the_work_held():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 import spaces.models
 from spaces.spec import ArchSpec
 from workers.errors import CandidateError, WeightsError
-from workers.pretrained import Loaded, load
+from workers.pretrained import Loaded, check, load
 
 VIT = {
     "img_size": 32,
@@ -57,6 +58,10 @@ def loaded(spec: ArchSpec, path: Path) -> tuple[State, Loaded, State]:
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     found = load(network, spec, path)
     return dict(network.state_dict()), found, before
+
+
+def checked(spec: ArchSpec, path: Path) -> None:
+    check([spec], path)
 
 
 def test_weights_of_the_same_network_and_classes_are_taken_whole(tmp_path: Path) -> None:
@@ -104,6 +109,7 @@ def test_weights_without_a_classifier_leave_a_fresh_one(tmp_path: Path) -> None:
 def test_position_embeddings_and_patch_kernels_are_resampled_as_timm_does(tmp_path: Path) -> None:
     state = state_of(vit())
     path = file_of(state, tmp_path)
+    check([vit(img_size=48), vit(patch_size=4), vit(depth=2), vit()], path)
     larger, found, _ = loaded(vit(img_size=48), path)
     expected = resample_abs_pos_embed(state["pos_embed"], [6, 6], old_size=[4, 4], num_prefix_tokens=1)
     assert torch.equal(larger["pos_embed"], expected)
@@ -117,6 +123,7 @@ def test_kernels_of_colours_are_summed_for_grey_images_and_the_other_way_shared_
     state = state_of(vit())
     grey, found, _ = loaded(vit(in_chans=1), file_of(state, tmp_path))
     kernels = state["patch_embed.proj.weight"]
+    check([vit(in_chans=1)], tmp_path / "mine.safetensors")
     assert torch.allclose(grey["patch_embed.proj.weight"], kernels.sum(1, keepdim=True), atol=1e-5)
     assert found.resampled == ("patch_embed.proj.weight",)
     state = state_of(vit(in_chans=1))
@@ -163,6 +170,7 @@ def test_networks_of_other_families_load_by_their_own_rules(name: str, size: int
     state = timm.create_model(name, **depth).state_dict()
     sized = {"img_size": size, **depth} if depth else {}
     spec = ArchSpec(name, {"in_chans": 1, "num_classes": 5, **sized}, size, weights="mine")
+    check([spec], file_of(state, tmp_path))
     tensors, found, _ = loaded(spec, file_of(state, tmp_path))
     assert {tensors[fresh].shape[0] for fresh in found.fresh} == {5}
     assert not any(tensors[fresh].any() for fresh in found.fresh)
@@ -183,6 +191,22 @@ def test_an_older_layout_is_converted(tmp_path: Path) -> None:
     assert "blocks.0.gamma_1" in old
     tensors, _, _ = loaded(spec, file_of(old, tmp_path))
     assert torch.equal(tensors["blocks.0.ls1.gamma"], state["blocks.0.ls1.gamma"])
+
+
+def test_a_check_of_several_networks_names_the_one_that_does_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(CandidateError, match="not fit deit3_small_patch16_224"):
+        check([vit(depth=2), vit(), vit(model="deit3_small_patch16_224")], file_of(state_of(vit()), tmp_path))
+
+
+def test_a_check_is_silent_where_positions_are_resampled(tmp_path: Path, recwarn: Any) -> None:
+    args = {"in_chans": 3, "num_classes": 5}
+    swin = "swin_tiny_patch4_window7_224"
+    path = file_of(
+        state_of(ArchSpec(swin, args | {"depths": [1, 1], "num_heads": [1, 1], "embed_dim": 8})), tmp_path
+    )
+    args |= {"depths": [1, 1], "num_heads": [1, 1], "embed_dim": 8, "img_size": 48, "window_size": 6}
+    check([ArchSpec(swin, args, 48, weights="mine")], path)
+    assert list(recwarn) == []
 
 
 def test_batch_norms_counters_may_be_missing(tmp_path: Path) -> None:
@@ -212,8 +236,11 @@ def test_the_first_tensor_that_does_not_fit_is_named_with_both_shapes(
     path = file_of(state_of(vit()), tmp_path)
     network = spaces.models.build(spec)
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    with pytest.raises(CandidateError, match=rf"^weights mine do not fit {spec.model}: .*({message})"):
+    says = rf"^weights mine do not fit {spec.model}: .*({message}).* \({re.escape(str(path))}\)$"
+    with pytest.raises(CandidateError, match=says):
         load(network, spec, path)
+    with pytest.raises(CandidateError, match=says):
+        check([spec], path)
     assert all(torch.equal(tensor, before[name]) for name, tensor in network.state_dict().items())
 
 
@@ -254,11 +281,13 @@ class Evil:
 def test_a_file_never_makes_the_program_run_code(tmp_path: Path, suffix: str) -> None:
     trace, path = tmp_path / "trace", tmp_path / f"mine{suffix}"
     torch.save({"head.weight": Evil(trace)}, path)
-    with pytest.raises(WeightsError, match=r"mine\.\w+: no weights that can be read"):
-        loaded(vit(), path)
+    for begin in (loaded, checked):
+        with pytest.raises(CandidateError, match=r"mine\.\w+: no weights that can be read"):
+            begin(vit(), path)
     path.write_bytes(pickle.dumps(Evil(trace), protocol=2))
-    with pytest.raises(WeightsError, match="no weights that can be read"):
-        loaded(vit(), path)
+    for begin in (loaded, checked):
+        with pytest.raises(CandidateError, match="no weights that can be read"):
+            begin(vit(), path)
     assert not trace.exists()
 
 
@@ -267,13 +296,30 @@ def test_a_file_never_makes_the_program_run_code(tmp_path: Path, suffix: str) ->
 def test_a_broken_file_is_named(tmp_path: Path, suffix: str, content: bytes) -> None:
     path = tmp_path / f"mine{suffix}"
     path.write_bytes(content)
-    with pytest.raises(WeightsError, match=r"mine\.\w+: no weights that can be read"):
-        loaded(vit(), path)
+    for begin in (loaded, checked):
+        with pytest.raises(CandidateError, match=r"mine\.\w+: no weights that can be read"):
+            begin(vit(), path)
 
 
-def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WeightsError, match=r"gone\.safetensors: no weights that can be read"):
+@pytest.mark.parametrize("suffix", [".pth", ".safetensors"])
+def test_a_file_that_was_cut_off_is_named(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"mine{suffix}"
+    if suffix == ".pth":
+        torch.save(state_of(vit()), path)
+    else:
+        file_of(state_of(vit()), tmp_path)
+    path.write_bytes(path.read_bytes()[:-1000])
+    for begin in (loaded, checked):
+        with pytest.raises(CandidateError, match=r"mine\.\w+: no weights that can be read"):
+            begin(vit(), path)
+
+
+def test_a_file_that_is_gone_or_not_to_be_opened_is_this_machines_fault(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match=r"gone\.safetensors: weights that cannot be opened: No such file"):
         loaded(vit(), tmp_path / "gone.safetensors")
+    (tmp_path / "folder.pth").mkdir()
+    with pytest.raises(WeightsError, match=r"folder\.pth: weights that cannot be opened: Is a directory"):
+        loaded(vit(), tmp_path / "folder.pth")
 
 
 def test_a_file_with_something_that_is_no_tensor_does_not_fit(tmp_path: Path) -> None:
@@ -282,7 +328,7 @@ def test_a_file_with_something_that_is_no_tensor_does_not_fit(tmp_path: Path) ->
     with pytest.raises(CandidateError, match="note is no tensor but str in the file"):
         loaded(vit(), path)
     torch.save([1, 2], path)
-    with pytest.raises((CandidateError, WeightsError)):
+    with pytest.raises(CandidateError, match="no weights that can be read"):
         loaded(vit(), path)
 
 
