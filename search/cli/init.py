@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from search.errors import UsageError
+from search.errors import UsageError, UserError
 
 if TYPE_CHECKING:
     from search.starter import Place
     from workers.data.summary import DataSummary
 
+T = TypeVar("T")
 Source = Literal["digits", "idx", "folder"]
 
 
 def init(
     source: Annotated[
         Source | None,
-        typer.Option("--source", help="Kind of images; guessed from --path where not given, else digits."),
+        typer.Option("--source", help="Kind of images; guessed from --path where not given."),
     ] = None,
     path: Annotated[Path | None, typer.Option("--path", help="Folder of the images.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the search.")] = None,
@@ -39,25 +44,25 @@ def init(
 ) -> None:
     """Write a commented search.yaml that fits your images. On a terminal, without --path or --source, it asks."""
     from search import config, config_yaml
-    from search.starter import Wish, default_name, guess_source, starter
+    from search.starter import Wish, starter
 
     _check_target(to)
+    _check_name(name)
     limits = dict(_limit(text) for text in under or ())
-    asks = source is None and path is None and sys.stdin.isatty()
-    if asks:
-        path = _ask_path()
-    kind = source or (guess_source(path) if path else "digits")
-    name = name or default_name(kind, path)
-    data, note = _look(name, kind, path, image_size)
-    print(_seen(data) + note)
-    if asks:
-        limits, deadline = _ask_limits(limits), deadline or _ask("Deadline, such as 07:00 or 8h", "none")
-    wish = Wish(name, kind, _in_file(path, to), limits, deadline)
-    text = starter(wish, data, _place())
+    deadline = None if deadline is None else _deadline(deadline)
+    if source is None and path is None:
+        seen = _ask_images(name, image_size)
+        limits, deadline = _ask_limits(limits), deadline or _ask_deadline()
+    else:
+        seen = _look(name, source, path, image_size)
+        print(seen.text)
+    wish = Wish(seen.name, seen.source, _in_file(seen.path, to), limits, deadline)
+    text = starter(wish, seen.data, _place())
     config.check_document(config_yaml.parse(text, str(to)), to.absolute().parent)
     with to.open("x", encoding="utf-8") as file:
         file.write(text)
-    print(f"wrote {to}; look at it, then: paretovit validate {to} && paretovit run {to}")
+    validate, run = (shlex.join(["paretovit", command, str(to)]) for command in ("validate", "run"))
+    print(f"wrote {to}; look at it, then: {validate} && {run}")
 
 
 def _check_target(to: Path) -> None:
@@ -67,27 +72,39 @@ def _check_target(to: Path) -> None:
         raise UsageError(f"--to {to}: {to.parent} is no folder; make it, or choose another")
 
 
-def _look(name: str, source: str, path: Path | None, image_size: int | None) -> tuple[DataSummary, str]:
-    """What the images are, at the size that they will be brought to, and how that was chosen."""
+@dataclass(frozen=True)
+class _Seen:
+    """What lies at `path` (None: scikit-learn's digits), and the name of a search on it. text: the same in words."""
+
+    name: str
+    source: str
+    path: Path | None
+    data: DataSummary
+    text: str
+
+
+def _look(name: str | None, source: str | None, path: Path | None, image_size: int | None) -> _Seen:
+    """The images, at the size that they will be brought to. Raises UserError for what are none."""
     from search import config
+    from search.starter import default_name, guess_source
     from search.validate import look_at
     from workers.data import sizes
 
+    source = source or (guess_source(path) if path else "digits")
+    name = name or default_name(source, path)
     note = ""
     if image_size is None and source == "folder" and path is not None and path.expanduser().is_dir():
         found = sizes.sample_sizes(path.expanduser())
         if found:
             image_size = sizes.usual_size(found, largest=128 if _place().is_gpu else 64)
             note = f"; median picture {sizes.median_size(found)}, brought to {image_size} px"
-    data = {"source": source}
-    data |= {} if path is None else {"path": str(path)}
-    data |= {} if image_size is None else {"image_size": image_size}
-    return look_at(config.from_dict({"name": name, "data": data}, name="init")), note
-
-
-def _seen(data: DataSummary) -> str:
+    settings: dict[str, Any] = {"source": source}
+    settings |= {} if path is None else {"path": str(path)}
+    settings |= {} if image_size is None else {"image_size": image_size}
+    data = look_at(config.from_dict({"name": name, "data": settings}, name="init"))
     counts = ", ".join(f"{count:,} {split}" for split, count in data.num_images.items())
-    return f"found {len(data.class_names)} classes; images: {counts}"
+    text = f"found {len(data.class_names)} classes; images: {counts}{note}"
+    return _Seen(name, source, path, data, text)
 
 
 def _place() -> Place:
@@ -99,35 +116,86 @@ def _place() -> Place:
     return Place(found.name, found.is_cuda, num_workers("auto", found))
 
 
+def _check_name(name: str | None) -> None:
+    if name is not None:
+        _check("--name", "name", {"name": name})
+
+
+def _deadline(text: str) -> str:
+    _check("--deadline", "search.deadline", {"search": {"deadline": text}})
+    return text
+
+
 def _limit(text: str) -> tuple[str, float | str]:
     """`latency_ms=5` or `latency_ms=1.5x resnet`."""
+    from search.objectives import QUANTITIES
+
     name, equals, bound = (part.strip() for part in text.partition("="))
     if not (name and equals and bound):
         raise UsageError(
             f"--under {text!r}: needs COST=BOUND, such as latency_ms=5 or latency_ms=1.5x resnet"
         )
+    if name in QUANTITIES and QUANTITIES[name].maximise:
+        raise UsageError(
+            f"--under {text!r}: {name} should be high; to bound it from below, write it under constraints: in the file"
+        )
+    value = _number(bound)
+    _check("--under", "constraints", {"constraints": {name: value}})
+    return name, value
+
+
+def _number(text: str) -> float | str:
     try:
-        return name, float(bound)
+        return float(text)
     except ValueError:
-        return name, bound
+        return text
 
 
-def _ask_path() -> Path | None:
-    answer = _ask("Folder of your images, one folder a class", "scikit-learn's digits")
-    return None if answer is None else Path(answer)
+def _check(flag: str, key: str, settings: Mapping[str, Any]) -> None:
+    """Raises UsageError naming the flag where a config of these settings would name its file and `key`."""
+    from search import config
+
+    try:
+        config.from_dict({"name": "init", "data": {"source": "digits"}, **settings}, name=flag)
+    except UsageError as error:
+        raise UsageError(re.sub(rf"(?<={flag}: ){re.escape(key)}(\.|: )", "", str(error))) from None
+
+
+def _ask_images(name: str | None, image_size: int | None) -> _Seen:
+    if not sys.stdin.isatty():
+        raise UsageError("init: no terminal to ask on; give --path FOLDER, or --source digits")
+
+    def look(answer: str | None) -> _Seen:
+        seen = _look(name, None, None if answer is None else Path(answer), image_size)
+        print(seen.text)
+        return seen
+
+    return _ask("Folder of your images, one folder a class", "scikit-learn's digits", look)
 
 
 def _ask_limits(limits: dict[str, float | str]) -> dict[str, float | str]:
     if "latency_ms" in limits:
         return limits
-    answer = _ask("Limit on the latency of one image: milliseconds, or 1.5x resnet", "none")
-    return limits if answer is None else limits | dict([_limit(f"latency_ms={answer}")])
+    question = "Limit on the latency of one image: milliseconds, or 1.5x resnet"
+    asked = _ask(question, "none", lambda answer: () if answer is None else (_limit(f"latency_ms={answer}"),))
+    return limits | dict(asked)
 
 
-def _ask(question: str, default: str) -> str | None:
-    """None where the user takes the default."""
-    answer = str(typer.prompt(question, default=default, err=True)).strip()
-    return None if answer in ("", default) else answer
+def _ask_deadline() -> str | None:
+    question = "Deadline, such as 07:00 or 8h"
+    return _ask(question, "none", lambda answer: None if answer is None else _deadline(answer))
+
+
+def _ask(question: str, default: str, take: Callable[[str | None], T]) -> T:
+    """What `take` makes of the answer, of None where the user takes the default. What it refuses is asked again."""
+    while True:
+        answer = str(typer.prompt(question, default=default, err=True)).strip()
+        if answer in ("", default):
+            return take(None)
+        try:
+            return take(answer)
+        except UserError as error:
+            print(error, file=sys.stderr)
 
 
 def _in_file(path: Path | None, to: Path) -> str | None:
@@ -136,4 +204,7 @@ def _in_file(path: Path | None, to: Path) -> str | None:
         return None
     folder = path.expanduser().absolute()
     beside = to.absolute().parent
-    return f"./{folder.relative_to(beside)}" if folder.is_relative_to(beside) else str(folder)
+    if not folder.is_relative_to(beside):
+        return str(folder)
+    relative = folder.relative_to(beside)
+    return str(relative) if relative.parts[:1] in ((), ("..",)) else f"./{relative}"

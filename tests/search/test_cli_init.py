@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,8 +30,8 @@ def make_images(folder, classes, size, count=12):
             Image.fromarray(pixels).save(folder / name / f"{number}.png")
 
 
-def test_without_flags_it_writes_a_search_on_digits_that_passes(tmp_path, capsys):
-    assert main(["init"]) == 0
+def test_on_digits_it_writes_a_search_that_passes(tmp_path, capsys):
+    assert main(["init", "--source", "digits"]) == 0
     assert "paretovit run search.yaml" in capsys.readouterr().out
     checked = check(config.load("search.yaml"), time.time())
     assert checked.plan.config.name == "digits"
@@ -68,7 +70,7 @@ def test_the_image_size_follows_the_pictures(tmp_path, side, image_size, capsys)
 
 def test_limits_image_size_and_deadline_may_be_given(tmp_path):
     limits = ["--under", "latency_ms=1.5x resnet", "--under", "peak_memory_mb=300"]
-    assert main(["init", *limits, "--image-size", "16", "--deadline", "8h"]) == 0
+    assert main(["init", "--source", "digits", *limits, "--image-size", "16", "--deadline", "8h"]) == 0
     loaded = config.load("search.yaml")
     assert loaded.constraints == {"latency_ms": "1.5x resnet", "peak_memory_mb": 300}
     assert (loaded.data.image_size, loaded.search.deadline) == (16, "8h")
@@ -95,6 +97,43 @@ def test_on_a_terminal_it_asks_and_enter_takes_the_default(tmp_path, monkeypatch
     assert (other.data.source, other.constraints, other.search.deadline) == ("digits", {}, None)
 
 
+def test_a_bad_answer_is_asked_again(tmp_path, monkeypatch, capsys):
+    make_images(tmp_path / "images", ("cat", "dog"), 16)
+    monkeypatch.setattr("sys.stdin", Typing("none\nimages\nfast\n-2\n5\nsoon\n8h\n"))
+    assert main(["init"]) == 0
+    loaded = config.load("search.yaml")
+    assert loaded.data.path == str(tmp_path / "images")
+    assert (loaded.constraints, loaded.search.deadline) == ({"latency_ms": 5}, "8h")
+    err = capsys.readouterr().err
+    assert all(words in err for words in ("none is not a folder", "'fast'", "'-2.0'", "'soon'"))
+
+
+def test_who_leaves_while_asked_again_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", Typing("none\n"))
+    assert main(["init"]) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["--name", "hunt"], ["--deadline", "8h"]])
+def test_without_a_terminal_to_ask_on_the_images_have_to_be_named(tmp_path, arguments, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert main(["init", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert "--path" in err
+    assert "--source" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path, written", [("../pics", "../pics"), ("pics", "./pics"), (".", ".")])
+def test_the_file_names_the_folder_as_short_as_it_can(tmp_path, path, written, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    make_images((tmp_path / "here" / path), ("cat", "dog"), 16)
+    assert main(["init", "--path", path, "--to", "search.yaml"]) == 0
+    assert f"path: {json.dumps(written)}\n" in (tmp_path / "here" / "search.yaml").read_text()
+    assert Path(str(config.load("search.yaml").data.path)).samefile(tmp_path / "here" / path)
+
+
 def test_nothing_is_overwritten(tmp_path, capsys):
     (tmp_path / "search.yaml").write_text("mine\n")
     assert main(["init"]) == 2
@@ -107,12 +146,17 @@ def test_nothing_is_overwritten(tmp_path, capsys):
     [
         (["--path", "none"], "none is not a folder"),
         (["--source", "folder"], "data.path"),
-        (["--name", "a/b"], "name: 'a/b'"),
+        (["--name", "a/b"], "--name: 'a/b'"),
+        (["--source", "digits", "--under", "accuracy=0.9"], "accuracy should be high"),
+        (["--source", "digits", "--under", "throughput=9"], "write it under constraints:"),
+        (["--source", "digits", "--under", "latency_ms=-3"], "--under: latency_ms: '-3.0' is no bound"),
+        (["--source", "digits", "--under", "latency_ms=2x foo"], "--under: latency_ms: unknown baseline"),
+        (["--source", "digits", "--deadline", "soon"], "--deadline: 'soon' is no deadline"),
         (["--to", "none/search.yaml"], "none is no folder"),
         (["--under", "latency_ms"], "needs COST=BOUND"),
-        (["--under", "speed=3"], "speed"),
+        (["--under", "speed=3"], "--under: unknown quantity 'speed'"),
         (["--deadline", "tomorrow"], "deadline"),
-        (["--image-size", "2"], "image_size: 2"),
+        (["--source", "digits", "--image-size", "2"], "image_size: 2"),
     ],
 )
 def test_what_cannot_be_written_about_is_an_error_and_writes_nothing(tmp_path, arguments, words, capsys):
