@@ -1,8 +1,9 @@
 """Runs an exported model again and says how far its answers are from the stored ones. Started by `verify`:
 
-    python -I recheck.py FOLDER < MODELING
+    python -I recheck.py FOLDER MAX_BYTES MAX_SECONDS < MODELING
 
-MODELING: the text of a `modeling.py`, this program's own. FOLDER: of the export, only read. Prints one JSON object:
+MODELING: the text of a `modeling.py`, this program's own. FOLDER: of the export, only read. MAX_BYTES (on Linux),
+MAX_SECONDS: what building and running the model may take; past them an error, or an end. Prints one JSON object:
 `differences` by file, the largest absolute difference of any score, null for an ONNX model where onnxruntime is not
 installed; `largest`, the largest absolute score that is stored; `num_images`; `versions`; `imported`, the packages in
 use. Where a file cannot be used, the last line of standard error begins with its name.
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import resource
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -122,5 +125,19 @@ def _difference(scores: torch.Tensor, stored: torch.Tensor) -> float:
     return float((scores - stored).abs().max())
 
 
+def limit(max_bytes: int, max_seconds: float) -> None:
+    """So much memory more than is in use now, as `workers.memory_limit` counts it; and so much time, which also ends
+    us where `verify` was killed."""
+    signal.setitimer(signal.ITIMER_REAL, max_seconds)
+    if sys.platform == "linux":
+        in_use = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = in_use + max_bytes
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft), hard)
+        )
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    limit(int(sys.argv[2]), float(sys.argv[3]))
+    main(sys.argv[1])

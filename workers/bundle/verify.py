@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from spaces.spec import ArchSpec
+from workers import memory_limit
 from workers.bundle import manifest
 from workers.bundle.manifest import MODELING, SPEC
 from workers.bundle.source import modeling_source
@@ -26,7 +27,9 @@ TOLERANCE = 1e-4
 """Largest difference of a score, as a share of the largest score or of 1. Runtimes and processors add fp32 numbers up
 in different orders, which comes to some 1e-6; another network or another image changes the first digits."""
 
-MAX_SECONDS = 1800
+MAX_SECONDS = 600
+"""For torch to start and the largest networks to see 32 images twice on a slow processor. A spec can ask for more."""
+
 INSTALL = "pip install 'paretovit[export]'"
 _NO_SPEC = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What JSON that anybody may have written raises: wrong kinds of values, infinite numbers, endless nesting."""
@@ -87,15 +90,25 @@ def _own_source(folder: Path) -> str:
 def _rerun(folder: Path, source: str) -> dict[str, Any]:
     """What recheck.py answers. It gets the text by standard input, so that nothing lies about when we are killed."""
     script = Path(__file__).with_name("recheck.py")
-    command = [sys.executable, "-I", "-B", str(script), str(folder.absolute())]
+    max_bytes = memory_limit.job_bytes()
+    limits = [str(max_bytes), str(MAX_SECONDS)]
+    command = [sys.executable, "-I", "-B", str(script), str(folder.absolute()), *limits]
     try:
         done = subprocess.run(
             command, cwd="/", input=source.encode(), capture_output=True, timeout=MAX_SECONDS, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise ExportError(f"{folder}: the model gave no answer in {MAX_SECONDS} seconds") from error
+        raise ExportError(
+            f"{folder}: the model gave no answer in {MAX_SECONDS} seconds, more than a check may take; look at {SPEC}"
+        ) from error
     if done.returncode != 0:
-        raise ExportError(f"{folder}: {_reason(done.returncode, done.stderr.decode(errors='replace'))}")
+        reason = _reason(done.returncode, done.stderr.decode(errors="replace"))
+        if _is_for_memory(done.returncode, reason):
+            reason += (
+                f"; a check may take {max_bytes / memory_limit.MB:,.0f} MB: "
+                f"free memory, or give it more with {memory_limit.VARIABLE}"
+            )
+        raise ExportError(f"{folder}: {reason}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -106,6 +119,12 @@ def _reason(code: int, told: str) -> str:
     if last.startswith(tuple(manifest.REQUIRED | manifest.OPTIONAL)):
         return last
     return f"the model does not run: {last or _ending(code)}"
+
+
+def _is_for_memory(code: int, reason: str) -> bool:
+    """Whether memory did not suffice, or may not have: what cannot be allocated in C ends a process."""
+    is_told = "MemoryError" in reason or memory_limit.is_out_of_memory(RuntimeError(reason))
+    return is_told or code in (-signal.SIGKILL, -signal.SIGABRT)
 
 
 def _ending(code: int) -> str:

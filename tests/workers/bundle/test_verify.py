@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -96,13 +97,15 @@ def test_a_model_is_run_from_our_text_and_never_from_the_folders(
 
     def swap(command: list[str], **options: Any) -> Any:
         (folder / "modeling.py").write_text("raise SystemExit(7)")
-        commands.append(command)
+        commands.append((command, options["input"].decode()))
         return RUN(command, **options)
 
     monkeypatch.setattr(subprocess, "run", swap)
     assert verify.verify(folder).differences["modeling.py"] < 1e-5
-    assert commands[0][:3] == [sys.executable, "-I", "-B"]
-    assert not [part for part in commands[0][3:-1] if Path(part).is_relative_to(folder)]
+    (command, text), *more = commands
+    assert command[:4] == [sys.executable, "-I", "-B", str(Path(verify.__file__).with_name("recheck.py"))]
+    assert text == modeling_source("vit_base_patch16_224")
+    assert not more
 
 
 def test_a_spec_that_would_load_other_weights_is_refused(model: Path, copy: Copy, reseal: Reseal) -> None:
@@ -205,7 +208,7 @@ def test_a_process_that_dies_is_told(model: Path, monkeypatch: pytest.MonkeyPatc
     answering(monkeypatch, r"raise RuntimeError('out of luck\x1b[31m')")
     assert "the model does not run: RuntimeError: out of luck?[31m" in refusal(model)
     answering(monkeypatch, "import os; os.abort()")
-    assert "the model does not run: its process was ended by SIGABRT" in refusal(model)
+    assert "the model does not run: its process was ended by SIGABRT; a check may take " in refusal(model)
     answering(monkeypatch, "raise SystemExit(7)")
     assert "the model does not run: exit code 7" in refusal(model)
 
@@ -213,7 +216,35 @@ def test_a_process_that_dies_is_told(model: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_process_that_hangs_is_ended(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "MAX_SECONDS", 0.2)
     answering(monkeypatch, "import time; time.sleep(60)")
-    assert "the model gave no answer in 0.2 seconds" in refusal(model)
+    assert "gave no answer in 0.2 seconds, more than a check may take; look at spec.json" in refusal(model)
+
+
+def test_a_process_ends_by_itself_when_nobody_waits_for_it(model: Path) -> None:
+    script = Path(verify.__file__).with_name("recheck.py")
+    command = [sys.executable, "-I", "-B", str(script), str(model), str(10**9), "0.1"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)  # which waits for a text that does not come
+    try:
+        assert process.wait(120) == -signal.SIGALRM
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_a_network_that_is_too_large_fails_with_the_limit_named(
+    model: Path, copy: Copy, reseal: Reseal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it asks for, 3 GB a layer, would fit into this machine."""
+    monkeypatch.setenv("PARETOVIT_JOB_MEMORY_MB", "500")
+    assert verify.verify(model).differences["modeling.py"] < 1e-5
+    folder = copy(model)
+    spec = json.loads((folder / "spec.json").read_text())
+    spec["args"] |= {"embed_dim": 16_000, "depth": 1000}
+    (folder / "spec.json").write_text(json.dumps(spec))
+    reseal(folder)
+    said = refusal(folder)
+    assert said.startswith(f"{folder}: spec.json: RuntimeError: ")
+    assert said.endswith("a check may take 500 MB: free memory, or give it more with PARETOVIT_JOB_MEMORY_MB")
 
 
 def test_looking_at_the_files_loads_no_torch(model: Path) -> None:
