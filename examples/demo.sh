@@ -27,6 +27,8 @@ paretovit run examples/digits.yaml --db "$database"
 
 echo
 echo "Open the report in a browser. Then look further:"
+[ ! -e .venv/bin/activate ] || echo "    . .venv/bin/activate"
 echo "    paretovit status digits --db $database"
 echo "    paretovit front digits --all --db $database"
 echo "    paretovit show digits NUMBER --db $database"
+echo "    paretovit dashboard --db $database"

@@ -84,7 +84,7 @@ def amd_bindings() -> Finding:
     """`amdsmi` without ROCm makes `import ray` fail (KeyError: libamd_smi.so)."""
     if find_spec("amdsmi") is not None and not Path("/opt/rocm").exists():
         return Finding("amdsmi", "is installed without ROCm, and stops Ray", "pip uninstall amdsmi zeus")
-    return Finding("amdsmi", "not in the way")
+    return Finding("amdsmi", "Ray is not stopped by AMD's bindings")
 
 
 def database(db: str | None) -> Finding:

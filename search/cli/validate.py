@@ -42,7 +42,7 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
         f"space        {', '.join(plan.space.families)}; {plan.space.size():,} architectures",
         f"objectives   {', '.join(objective.name for objective in plan.objectives)}; constraints: {bounds}",
         f"baselines    {checked.baselines}",
-        f"training     up to {limit} candidates, rungs of {_listed(plan.rungs)} epochs",
+        f"training     up to {limit} candidates, {_stages(plan.rungs)}",
         f"dry build    {len(built.specs)} different candidates, {params} parameters",
     ]
     if checked.batch is not None:
@@ -57,5 +57,8 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
     return [*lines, "ok"]
 
 
-def _listed(rungs: tuple[int, ...]) -> str:
-    return ", ".join(str(rung) for rung in rungs)
+def _stages(rungs: tuple[int, ...]) -> str:
+    """rungs: epochs after which the weaker ones are dropped, the last of them those of a whole training."""
+    if len(rungs) == 1:
+        return f"each trained for {rungs[0]} {'epoch' if rungs[0] == 1 else 'epochs'}, without rungs"
+    return f"rungs of {', '.join(str(rung) for rung in rungs)} epochs"
