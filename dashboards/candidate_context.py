@@ -118,7 +118,7 @@ def _model(point: Point) -> list[tuple[str, str]]:
 
 
 def _quantities(data: CandidateData, point: Point) -> list[QuantityLine]:
-    how = data.view.measured_how
+    how = data.view.measured_how_of(data.point)
     partial = "" if point.trained_in_full else f"after {point.training}"
     return [
         QuantityLine(

@@ -32,7 +32,7 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
         "analysis": dict(row.analysis),
         "epochs_in_full": epochs,
         "by_rung": {str(budgets[index]): dict(values) for index, values in sorted(row.by_rung.items())},
-        "measured_how": {name: how for name, how in view.measured_how.items() if name in point.values},
+        "measured_how": view.measured_how_of(point),
         "epochs": epochs_of(reader, row),
         "evaluations": [
             dict(found.figures) | {"time": iso(found.time)} for found in results.evaluations(reader, row.id)

@@ -82,9 +82,11 @@ def distribution(name: str) -> Finding:
 
 def amd_bindings() -> Finding:
     """`amdsmi` without ROCm makes `import ray` fail (KeyError: libamd_smi.so)."""
-    if find_spec("amdsmi") is not None and not Path("/opt/rocm").exists():
+    if find_spec("amdsmi") is None:
+        return Finding("amdsmi", "is not installed, and need not be")
+    if not Path("/opt/rocm").exists():
         return Finding("amdsmi", "is installed without ROCm, and stops Ray", "pip uninstall amdsmi zeus")
-    return Finding("amdsmi", "Ray is not stopped by AMD's bindings")
+    return Finding("amdsmi", "is installed, with ROCm")
 
 
 def database(db: str | None) -> Finding:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from search import gate, pareto
-from search.front_words import how_measured
+from search.front_words import accuracy_after, how_measured
 from search.objectives import QUANTITIES, Limit, Quantity, parse_constraints, parse_objectives, resolve
 from search.states import CandidateState
 from search.store.read.candidates import candidates
@@ -98,6 +98,11 @@ class FrontView:
     front: tuple[FrontPoint, ...]
     candidates: tuple[FrontPoint, ...]
     measured_how: Mapping[str, str]
+
+    def measured_how_of(self, point: FrontPoint) -> dict[str, str]:
+        """The sentences on the quantities that one candidate has; its own epochs in that on the accuracy."""
+        own = {"accuracy": accuracy_after(self.search, point.row.epoch)}
+        return {name: how for name, how in {**self.measured_how, **own}.items() if name in point.values}
 
     def to_dict(self, *, all: bool = False) -> dict[str, Any]:
         """The object that `front NAME --json` prints; with `all`, every candidate."""

@@ -12,7 +12,7 @@ from search.store.read.rows import SearchRow
 def how_measured(search: SearchRow, figures: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Quantity -> sentence. figures: of the measurements shown, all of the same conditions; empty before
     any."""
-    sentences = {"accuracy": _accuracy(search)}
+    sentences = {"accuracy": accuracy_after(search, search.config["training"]["epochs"])}
     if figures:
         sentences |= _cost(figures)
     computed = "computed from the architecture, not measured"
@@ -22,13 +22,14 @@ def how_measured(search: SearchRow, figures: Sequence[Mapping[str, Any]]) -> dic
     }
 
 
-def _accuracy(search: SearchRow) -> str:
-    training = search.config["training"]
+def accuracy_after(search: SearchRow, epochs: int) -> str:
+    """How the accuracy of a candidate was taken that was trained for so many epochs."""
     num_images = search.data.get("num_images", {}).get("val")
     images = f"{num_images:,} validation images" if num_images is not None else "validation images"
-    epochs = f"{training['epochs']} epoch{'s' if training['epochs'] != 1 else ''}"
+    trained = f"{epochs} epoch{'s' if epochs != 1 else ''}"
+    seed = search.config["training"]["seed"]
     return (
-        f"share of the {images} classified right after {epochs} of training (seed {training['seed']}), with its 95% "
+        f"share of the {images} classified right after {trained} of training (seed {seed}), with its 95% "
         "Wilson interval; the search chose by these images, and the test split took no part"
     )
 

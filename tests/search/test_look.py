@@ -106,6 +106,16 @@ def test_show_tells_how_a_candidate_is_built_trained_and_measured(run: Any) -> N
     assert [epoch["epoch"] for epoch in found["epochs"]] == list(range(1, 13))
     assert list(found["by_rung"]) == ["4", "12"]
     assert found["standing"] == "front"
+    assert "right after 12 epochs of training" in found["measured_how"]["accuracy"]
+
+
+def test_the_accuracy_of_what_was_stopped_is_that_after_its_own_epochs(run: Any) -> None:
+    candidates = json.loads(run("front", "digits", "--json", "--all")[1])["candidates"]
+    stopped = next(one["candidate"] for one in candidates if one["state"] == "stopped")
+    out = run("show", "digits", str(stopped))[1]
+    assert "after 4 of 12 epochs" in out
+    assert "right after 4 epochs of training" in " ".join(out.split())
+    assert "12 epochs of training" not in " ".join(out.split())
 
 
 def test_show_takes_a_baseline_by_its_name_and_a_number_with_a_hash(run: Any) -> None:
