@@ -13,8 +13,10 @@ from search.config_sections import WEIGHTS
 from search.plan import Plan
 from spaces import baselines, zoo
 from spaces.dims import SpaceError
-from spaces.space import Space
+from spaces.space import FAMILY, Space
+from spaces.spec import ArchSpec
 from workers import weights
+from workers.errors import CandidateError
 
 FEW_IMAGES = 50_000
 """Training images below which fresh weights are advised against. CIFAR-10 has as many, and there a plain ViT from fresh
@@ -75,6 +77,42 @@ def check_reachable(plan: Plan) -> None:
             folder = config.training.weights_dir or "a folder that training.weights_dir names"
             text = f"the weights {name} are {_nowhere()}; put {name}.safetensors into {folder}"
             raise config.error(key, text)
+
+
+def check_files(plan: Plan) -> None:
+    """Raises UsageError where a file of weights that is on this machine cannot be read, or does not fit what would
+    begin from it. Of those that have yet to be downloaded nothing can be known."""
+    from workers.pretrained import check
+
+    config = plan.config
+    if config.training.recipe == "plain":
+        return
+    begun = [("space.zoo.model", name, _outermost(plan.space, name)) for name in zoo_models(plan.space)]
+    for name, spec in plan.baselines.items():
+        if spec.weights is not None:
+            begun.append((f"baselines.{name}.weights", spec.weights, [spec]))
+    for key, name, specs in begun:
+        path = weights.find_local(name, config.training.weights_dir)
+        if path is None:
+            continue
+        try:
+            check(specs, path)
+        except CandidateError as error:
+            raise config.error(key, f"{error}; put the right file there, or leave {name} out") from None
+
+
+def _outermost(space: Space, name: str) -> list[ArchSpec]:
+    """Of the networks that begin from the weights `name`, those of the smallest and the largest images, with as many
+    blocks as there may be: those between fit where these do."""
+    values = {own.name: own.domain.values for own in space.dimensions}
+    blocks = [{"zoo.blocks": count} for count in sorted(values.get("zoo.blocks", ()), reverse=True)]
+    found: list[ArchSpec] = []
+    for size in sorted(values["zoo.image_size"]):
+        points = [
+            {FAMILY: "zoo", "zoo.model": name, "zoo.image_size": size, **more} for more in (*blocks, {})
+        ]
+        found += [space.spec(point) for point in points if space.illegal(point) is None][:1]
+    return [found[0], found[-1]] if found else []
 
 
 def with_defaults(plan: Plan) -> tuple[Plan, str | None]:

@@ -79,13 +79,14 @@ def check(config: SearchConfig, now: float) -> Checked:
 
 def check_new(config: SearchConfig, now: float) -> Checked:
     """The same for a search that is to begin: decodes a batch of its images too, looks for the pretrained weights that
-    it asks for, and decides on its baselines. Its plan's config has them spelled out."""
+    it asks for and tries those that are here, and decides on its baselines. Its plan's config has them spelled out."""
     ends = _before_images(config, now)
     found = _list_images(config)
     batch = _decode_batch(config, found)
     plan = _plan(config, summary_of(found))
     pretrained.check_reachable(plan)
     plan, missing = pretrained.with_defaults(plan)
+    pretrained.check_files(plan)
     _check_quantities(plan)
     return Checked(plan, ends, batch, pretrained.advice(plan), missing)
 

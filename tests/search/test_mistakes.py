@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import sqlite3
 import time
@@ -12,13 +13,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.numpy import save
 
 from search.cli.main import main
 from search.config import load
 from search.validate import check
 
+OTHERS = save({"cls_token": np.zeros((1, 1, 16), np.float32)})
 HEAD = "name: hunt\ndata: {source: digits}\n"
 FOLDER = "name: hunt\ndata: {source: folder, path: images, image_size: 16}\n"
+OWN_WEIGHTS = (
+    HEAD
+    + "training: {weights_dir: weights}\nbaselines: {mine: {model: resnet18, image_size: 32, weights: resnet18.mine}}\n"
+)
 ALIAS_BOMB = HEAD + "a: &a [x]\n" + "".join(f"b{i}: &b{i} [*a, *a, *a, *a, *a, *a]\n" for i in range(30))
 
 
@@ -52,6 +59,14 @@ def empty_folder(folder: Path) -> None:
 
 def regular_file(folder: Path) -> None:
     (folder / "file").write_text("not a folder\n")
+
+
+def weights(name: str, content: bytes) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        (folder / "weights").mkdir()
+        (folder / "weights" / name).write_bytes(content)
+
+    return make
 
 
 def nothing(folder: Path) -> None:
@@ -247,6 +262,38 @@ MISTAKES = {
         HEAD + "training: {weights_dir: file}\n",
         (":3: training.weights_dir:", "file is not a folder"),
         regular_file,
+    ),
+    "weights that are a pickle": Mistake(
+        OWN_WEIGHTS,
+        (
+            ":4: baselines.mine.weights:",
+            "weights/resnet18.mine.pth: no weights that can be read: ",
+            "leave resnet18.mine out",
+        ),
+        weights("resnet18.mine.pth", pickle.dumps(Path("/"), protocol=2)),
+    ),
+    "weights that were cut off": Mistake(
+        OWN_WEIGHTS,
+        (":4: baselines.mine.weights:", "weights/resnet18.mine.safetensors: no weights that can be read"),
+        weights("resnet18.mine.safetensors", OTHERS[:-1]),
+    ),
+    "weights of another architecture": Mistake(
+        OWN_WEIGHTS,
+        (
+            ":4: baselines.mine.weights: weights resnet18.mine do not fit resnet18: conv1.weight is [64, 1, 7, 7]",
+            "the file lacks it",
+            "weights/resnet18.mine.safetensors)",
+        ),
+        weights("resnet18.mine.safetensors", OTHERS),
+    ),
+    "weights of the zoo that are of another architecture": Mistake(
+        HEAD + "training: {weights_dir: weights}\n"
+        "space: {families: [zoo], zoo: {model: deit_tiny_patch16_224.mine, blocks: [3]}}\n",
+        (
+            ":4: space.zoo.model: weights deit_tiny_patch16_224.mine do not fit deit_tiny_patch16_224: ",
+            "cls_token is [1, 1, 16] in the file, and [1, 1, 192] in the network",
+        ),
+        weights("deit_tiny_patch16_224.mine.safetensors", OTHERS),
     ),
     "an image that does not decode": Mistake(FOLDER, ("search.yaml:2: data", "0.png"), broken_images),
     "finalists, which are not built yet": Mistake(

@@ -7,6 +7,8 @@ import random
 import time
 
 import pytest
+import timm
+import torch
 
 from search import config, launch, pretrained, validate
 from search.errors import UsageError
@@ -37,6 +39,17 @@ def folder_with(tmp_path, *names):
     """A `weights_dir` whose files have the names of weights; nothing reads them here."""
     for name in names:
         (tmp_path / f"{name}.safetensors").write_bytes(b"weights")
+    return {"weights_dir": str(tmp_path)}
+
+
+def usable(tmp_path, *names, cut=0):
+    """The same with weights in them, all 0. cut: blocks that are missing at the end of a plain transformer."""
+    for name in names:
+        more = {"depth": 12 - cut} if cut else {}
+        with torch.device("meta"):
+            state = timm.create_model(name.partition(".")[0], **more).state_dict()
+        zeros = {key: torch.zeros((), dtype=own.dtype).expand(own.shape) for key, own in state.items()}
+        torch.save(zeros, tmp_path / f"{name}.pth")  # which keeps a number a tensor
     return {"weights_dir": str(tmp_path)}
 
 
@@ -100,6 +113,56 @@ def test_nobody_asks_for_weights_that_a_plain_recipe_does_not_use(monkeypatch):
     plan = plan_of(space=ZOO, training={"recipe": "plain"})
     pretrained.check_reachable(plan)
     pretrained.with_defaults(plan)
+
+
+# -- files that are here
+
+
+def test_files_that_fit_everything_that_begins_from_them_pass(tmp_path):
+    training = usable(tmp_path, DEIT, RESNET)
+    plan, _ = pretrained.with_defaults(plan_of(space=ZOO, training=training))
+    assert [name for name, spec in plan.baselines.items() if spec.weights] == ["deit_tiny", "resnet18"]
+    pretrained.check_files(plan)
+
+
+def test_a_file_with_too_few_blocks_is_refused_where_more_are_searched(tmp_path):
+    training = usable(tmp_path, DEIT, cut=6)
+    for blocks, fits in ([3, 6], True), ([3, 6, 9], False):
+        space = {"families": ["zoo"], "zoo": {"model": [DEIT], "blocks": blocks}}
+        plan = plan_of(space=space, training=training, baselines={})
+        if fits:
+            pretrained.check_files(plan)
+        else:
+            text = refused(plan, pretrained.check_files)
+            assert text.startswith(f"stored config: space.zoo.model: weights {DEIT} do not fit deit_tiny")
+            assert "blocks.6.norm1.weight is [192] in the network, and the file lacks it" in text
+            assert str(tmp_path / f"{DEIT}.pth") in text
+
+
+def test_a_file_that_fits_images_of_some_sizes_alone_is_refused(tmp_path):
+    pit = "pit_ti_224.in1k"
+    training = usable(tmp_path, pit)
+    for sizes, fits in ([224], True), ([192, 224], False), ([224, 256], False):
+        space = {"families": ["zoo"], "zoo": {"model": [pit], "image_size": sizes}}
+        plan = plan_of(space=space, training=training, baselines={})
+        if fits:
+            pretrained.check_files(plan)
+        else:
+            assert "pos_embed is [1, 64, 27, 27] in the file" in refused(plan, pretrained.check_files)
+
+
+def test_a_file_of_a_baseline_that_nobody_named_is_tried_too(tmp_path):
+    plan, _ = pretrained.with_defaults(plan_of(training=folder_with(tmp_path, DEIT)))
+    text = refused(plan, pretrained.check_files)
+    assert text.startswith(
+        f"stored config: baselines.deit_tiny.weights: {tmp_path}/{DEIT}.safetensors: no weights"
+    )
+
+
+def test_nobody_tries_files_that_a_plain_recipe_does_not_use_or_that_are_yet_to_come(tmp_path):
+    training = folder_with(tmp_path, DEIT, RESNET)
+    pretrained.check_files(plan_of(space=ZOO, training=training | {"recipe": "plain"}))
+    pretrained.check_files(plan_of(space=ZOO))
 
 
 def test_weights_of_a_baseline_that_are_not_to_be_had_name_it():
@@ -173,7 +236,7 @@ def test_baselines_that_were_named_stay_as_they_are(monkeypatch):
 
 
 def test_a_stored_search_has_the_baselines_that_it_began_with(tmp_path):
-    training = folder_with(tmp_path, DEIT, RESNET)
+    training = usable(tmp_path, DEIT, RESNET)
     begun = validate.check_new(loaded(training=training), time.time()).plan
     stored = json.loads(json.dumps(begun.config.to_dict()))
     for path in tmp_path.iterdir():
@@ -193,7 +256,7 @@ def test_a_search_of_before_keeps_the_one_baseline_that_it_had(tmp_path):
 def test_starting_stores_the_baselines_and_says_what_is_missing_once(tmp_path, monkeypatch):
     said: list[str] = []
     monkeypatch.setattr(launch, "_drive", lambda *arguments, **others: None)
-    training = folder_with(tmp_path, DEIT)
+    training = usable(tmp_path, DEIT)
     launch.start(loaded(training=training), str(tmp_path / "p.db"), said.append)
     store = open_store(str(tmp_path / "p.db"), create=False)
     with store.read() as reader:
