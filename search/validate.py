@@ -25,7 +25,6 @@ from workers.data.listing import DataError
 from workers.data.summary import DataSummary, summary_of
 from workers.errors import DeviceError
 
-_BUILD_ERRORS = (ValueError, TypeError, RuntimeError, AssertionError)
 _DRAWS = 50
 _MOST_DECODED = 1024
 _KEY = re.compile(r"((?:[a-z_]\w*)(?:\.[\w-]+)*): (.*)", re.DOTALL)
@@ -72,7 +71,7 @@ def check(config: SearchConfig, now: float) -> Checked:
     now: UTC seconds since the epoch. Raises UsageError naming file, line, key, value and remedy.
     """
     ends = _before_images(config, now)
-    plan = _plan(config, look_at(config))
+    plan = _plan(config, summary_of(_list_images(config)))
     _check_quantities(plan)
     return Checked(plan, ends)
 
@@ -81,9 +80,11 @@ def check_new(config: SearchConfig, now: float) -> Checked:
     """The same for a search that is to begin: decodes a batch of its images too, looks for the pretrained weights that
     it asks for and tries those that are here, and decides on its baselines. Its plan's config has them spelled out."""
     ends = _before_images(config, now)
+    _check_source(config)
     found = _list_images(config)
     batch = _decode_batch(config, found)
     plan = _plan(config, summary_of(found))
+    _check_heads(plan)
     pretrained.check_reachable(plan)
     plan, missing = pretrained.with_defaults(plan)
     pretrained.check_files(plan)
@@ -193,8 +194,31 @@ def _check_device(config: SearchConfig) -> None:
 
 
 def look_at(config: SearchConfig) -> DataSummary:
-    """What the images are. Raises UsageError when they cannot be used."""
+    """What the images of a new search are. Raises UsageError when they cannot be used."""
+    _check_source(config)
     return summary_of(_list_images(config))
+
+
+def _check_source(config: SearchConfig) -> None:
+    """Not asked of a stored search: of one that began with an idle path, nothing would be gained by refusing it."""
+    if config.data.source == "digits" and config.data.path is not None:
+        raise config.error(
+            "data.path", "source digits brings its own images; remove path, or choose another source"
+        )
+
+
+def _check_heads(plan: Plan) -> None:
+    """Arguments of baselines that the images decide on, and that would be overridden in silence."""
+    follows = {
+        "in_chans": ("channels", plan.data.channels),
+        "num_classes": ("classes", len(plan.data.class_names)),
+    }
+    for name, baseline in (plan.config.baselines or {}).items():
+        for argument, (what, number) in follows.items():
+            given = baseline.args.get(argument, number)
+            if given != number:
+                text = f"{given!r}: follows from the images ({what}: {number}); remove it"
+                raise plan.config.error(f"baselines.{name}.args.{argument}", text)
 
 
 def _list_images(config: SearchConfig) -> dataset.Index:
@@ -239,25 +263,19 @@ def _count(config: SearchConfig, key: str, spec: ArchSpec) -> int:
     load_plugins()
     try:
         return models.count(spec)
-    except _BUILD_ERRORS as error:
+    except models.REFUSALS as error:
         raise config.error(key, f"{_shown(spec)} does not build: {_reason(error)}") from None
 
 
 def _run_on_meta(config: SearchConfig, key: str, spec: ArchSpec) -> None:
-    """Builds a model and feeds it one image of the search's size, without memory for either."""
-    import torch
-
+    """Builds a model and has it classify one image of the search's size, without memory for either."""
     from spaces import models
 
     _count(config, key, spec)
-    size = spec.image_size
-    try:
-        with torch.device("meta"), torch.no_grad():
-            models.build(spec).eval()(torch.zeros(1, spec.args["in_chans"], size, size))
-    except _BUILD_ERRORS as error:
-        hint = f"; give args: {{img_size: {size}}} where the model takes it"
-        text = f"{_shown(spec)} does not run on {size} px images: {_reason(error)}{hint}"
-        raise config.error(key, text) from None
+    if reason := models.why_not(spec):
+        is_unsized = models.has_fixed_size(spec.model) and "img_size" not in spec.args
+        hint = f"; give args: {{img_size: {spec.image_size}}}" if is_unsized else ""
+        raise config.error(key, f"{_shown(spec)}: {reason}{hint}")
 
 
 def _listed(baselines: Collection[str]) -> str:

@@ -66,6 +66,12 @@ def has_pretrained(name: str) -> bool:
     return "." in name and timm.is_model_pretrained(name)
 
 
+def has_fixed_size(model: str) -> bool:
+    """Whether an entry point of timm builds networks for images of one size, which its argument `img_size` says."""
+    config = timm.get_pretrained_cfg(model)
+    return config is not None and config.fixed_input_size
+
+
 @cache
 def pretrained(name: str) -> Pretrained:
     """What building it tells of the network of any weights: used whole, at the image sizes at which it runs.
@@ -75,8 +81,7 @@ def pretrained(name: str) -> Pretrained:
     arch = architecture(name)
     if not timm.is_model(arch):
         raise ValueError(f"{arch!r} is not an entry point of timm {timm.__version__}")
-    cfg = timm.get_pretrained_cfg(arch)
-    takes_size = cfg is not None and cfg.fixed_input_size
+    takes_size = has_fixed_size(arch)
 
     @cache
     def refuses(image_size: int) -> str | None:
@@ -87,23 +92,27 @@ def pretrained(name: str) -> Pretrained:
 
 
 def why_not(spec: ArchSpec) -> str | None:
-    """Why a network does not build or does not classify an image of its size; tried without memory for either."""
+    """Why a network does not build or does not classify an image of its size; tried without memory for either.
+
+    Patches that do not divide the image are a reason where timm would drop what remains, not where it pads.
+    """
     size, num_classes = spec.image_size, spec.args["num_classes"]
     try:
         with torch.device("meta"), torch.no_grad():
             model = _create(spec, 0.0).eval()
             scores = model(torch.zeros(1, spec.args["in_chans"], size, size))
-    except _REFUSALS as error:
+    except REFUSALS as error:
         return f"it does not run on {size} px images: {' '.join(str(error).split())[:200] or type(error).__name__}"
-    patch = getattr(getattr(model, "patch_embed", None), "patch_size", None)
+    embedding = getattr(model, "patch_embed", None)
+    patch = getattr(embedding, "patch_size", None)
     patch = patch[0] if isinstance(patch, tuple) else patch
-    if isinstance(patch, int) and size % patch:
+    if isinstance(patch, int) and size % patch and not getattr(embedding, "dynamic_img_pad", False):
         return f"patches of {patch} px do not divide {size} px"
     shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
     return None if shape == (1, num_classes) else f"it gives {shape} for an image, not a score a class"
 
 
-_REFUSALS = (
+REFUSALS = (
     ValueError,
     TypeError,
     RuntimeError,
@@ -112,3 +121,4 @@ _REFUSALS = (
     ArithmeticError,
     AttributeError,
 )
+"""What timm and torch raise for arguments, or images, that a network does not take."""

@@ -39,6 +39,13 @@ def test_on_digits_it_writes_a_search_that_passes(tmp_path, capsys):
     assert "# " in (tmp_path / "search.yaml").read_text()
 
 
+def test_digits_take_no_folder(tmp_path, capsys):
+    make_images(tmp_path / "images", ("cat", "dog"), 16)
+    assert main(["init", "--source", "digits", "--path", "images"]) == 2
+    assert "data.path: source digits brings its own images; remove path" in capsys.readouterr().err
+    assert not (tmp_path / "search.yaml").exists()
+
+
 @pytest.mark.parametrize("classes", [("cat", "dog"), ("a: b", "# c\nd"), ("Ünï", "emoji 🐈")])
 def test_a_folder_of_images_is_looked_at_whatever_its_classes_are_called(tmp_path, classes):
     make_images(tmp_path / "My Flowers!", classes, 64)

@@ -178,6 +178,31 @@ MISTAKES = {
         HEAD + "baselines: {mine: {model: vit_tiny_patch16_224}}\n",
         (":3: baselines.mine:", "224", "img_size: 8"),
     ),
+    "a baseline that gives features instead of scores": Mistake(
+        HEAD + "baselines: {mine: {model: resnet18, args: {features_only: true}}}\n",
+        (":3: baselines.mine:", "it gives list for an image, not a score a class"),
+    ),
+    "a baseline with an argument that timm trips over": Mistake(
+        HEAD + "baselines: {mine: {model: resnet18, args: {features_only: true, out_indices: [9]}}}\n",
+        (":3: baselines.mine:", "does not build"),
+    ),
+    "a baseline whose patches do not divide the images": Mistake(
+        HEAD + "baselines: {mine: {model: vit_tiny_patch16_224, args: {img_size: 40}, image_size: 40}}\n",
+        (":3: baselines.mine:", "patches of 16 px do not divide 40 px\n"),
+    ),
+    "a baseline of other classes": Mistake(
+        HEAD + "baselines:\n  mine:\n    model: resnet18\n    args: {num_classes: 3}\n",
+        (":6: baselines.mine.args.num_classes: 3: follows from the images (classes: 10); remove it",),
+    ),
+    "a baseline of other channels": Mistake(
+        HEAD + "baselines: {mine: {model: resnet18, args: {in_chans: 3}}}\n",
+        (":3: baselines.mine.args.in_chans: 3: follows from the images (channels: 1); remove it",),
+    ),
+    "a path that the digits do not need": Mistake(
+        "name: hunt\ndata: {source: digits, path: images}\n",
+        ("search.yaml:2: data.path: source digits brings its own images; remove path",),
+        images("cat", "dog"),
+    ),
     "a GPU that is not there": Mistake(
         HEAD + "cost: {device: 'cuda:63'}\n", (":3: cost.device:", "cuda:63", "cpu")
     ),
@@ -299,9 +324,6 @@ MISTAKES = {
     "finalists, which are not built yet": Mistake(
         HEAD + "finalists: {count: 5}\n", (":3: finalists.count:", "yet")
     ),
-    "a searched image size, which is not built yet": Mistake(
-        HEAD + "space: {image_size: [8, 16]}\n", (":3: space.image_size:", "not built yet", "data.image_size")
-    ),
 }
 
 VALID = {
@@ -313,6 +335,12 @@ VALID = {
     "a bound on the baseline": (HEAD + "constraints: {latency_ms: 1.5x resnet}\n", nothing),
     "a baseline of timm": (
         HEAD + "baselines: {mine: {model: resnet18}}\nconstraints: {params: 2x mine}\n",
+        nothing,
+    ),
+    "a baseline that pads its images to whole patches": (
+        HEAD
+        + "baselines: {mine: {model: vit_tiny_patch16_224, image_size: 40, "
+        + "args: {img_size: 40, dynamic_img_size: true, dynamic_img_pad: true}}}\n",
         nothing,
     ),
     "the zoo from fresh weights": (

@@ -89,6 +89,19 @@ def test_baselines_have_to_build():
         validate.check(loaded(baselines=wrong), time.time())
 
 
+def test_a_baseline_may_repeat_what_follows_from_the_images():
+    args = {"in_chans": 1, "num_classes": 10}
+    checked = validate.check_new(loaded(baselines={"mine": {"model": "resnet18", "args": args}}), time.time())
+    assert checked.plan.baselines["mine"].args == args
+
+
+def test_a_stored_search_with_settings_that_are_ignored_can_still_be_read(tmp_path):
+    ignored = {"mine": {"model": "resnet18", "args": {"num_classes": 3}}}
+    data = {"source": "digits", "path": str(tmp_path)}
+    plan = validate.check(loaded(data=data, baselines=ignored), time.time()).plan
+    assert plan.baselines["mine"].args["num_classes"] == 10
+
+
 def test_a_folder_to_be_made_below_a_writable_one_is_writable(tmp_path):
     assert validate.unwritable(tmp_path / "a" / "b") is None
     assert list(tmp_path.iterdir()) == []
