@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
+import re
 import secrets
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from workers.errors import ExportError
+from workers.files import sync_folder
 
 PARTIAL = ".paretovit-partial"
-"""How the temporary folder's name ends: `.NAME.RANDOM.paretovit-partial`, beside the target."""
+"""How the temporary folder's name ends: `.NAME.HOST.RANDOM.paretovit-partial`, beside the target. While its export
+lives it is locked (`flock`). HOST: hexadecimal digits, because not every file system shows locks to other hosts."""
 
 
 def check(target: Path) -> None:
@@ -36,28 +42,88 @@ def check(target: Path) -> None:
 def new_folder(target: Path) -> Iterator[Path]:
     """A temporary folder beside `target` that becomes it at the end; on any error it vanishes.
 
-    What a killed process leaves has a name that ends in PARTIAL, and stands in nobody's way. Folders above are made,
-    and removed again on an error. Raises ExportError as `check` does, and for a target that cannot be written.
+    What a killed process leaves has a name that ends in PARTIAL, stands in nobody's way, and is removed by the next
+    export to the same target from the same host. Folders above are made, and removed again on an error. Raises
+    ExportError as `check` does, and for a target that cannot be written.
     """
     check(target)
     target = Path(os.path.realpath(target))
     made = _make_parents(target)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
     is_done = False
     try:
-        with _naming(target):
-            partial.mkdir()
+        with _naming(target), _claimed(target) as partial:
             yield partial
             _flush(partial)
             partial.rename(target)
-            _flush_entry(target.parent)
+            sync_folder(target.parent)
         is_done = True
     finally:
         if not is_done:
-            shutil.rmtree(partial, ignore_errors=True)
             for folder in made:
                 with suppress(OSError):
                     folder.rmdir()
+
+
+@contextmanager
+def _claimed(target: Path) -> Iterator[Path]:
+    """A new, locked folder beside `target`; it is gone at the end, unless it was renamed."""
+    _remove_abandoned(target)
+    partial = handle = None
+    try:
+        while handle is None:
+            partial = target.with_name(f".{target.name}.{_host()}.{secrets.token_hex(4)}{PARTIAL}")
+            partial.mkdir()
+            handle = _lock(partial)  # None: another export, which began just now, takes it for abandoned
+        assert partial is not None
+        yield partial
+    finally:
+        if partial is not None:
+            shutil.rmtree(partial, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Removes what killed exports to `target` left: folders of this user and host that nobody has locked."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.{_host()}\.[0-9a-f]{{8}}{re.escape(PARTIAL)}")
+    found: list[Path] = []
+    with suppress(OSError):  # a folder that may be written in and not be read
+        found = [path for path in target.parent.iterdir() if name.fullmatch(path.name)]
+    for path in found:
+        with suppress(OSError):
+            if (handle := _lock(path, must=True)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(handle)
+
+
+def _lock(folder: Path, *, must: bool = False) -> int | None:
+    """A descriptor that keeps `folder` locked until it is closed; None where another has it, or where it is gone.
+
+    must: raise OSError where the file system has no such locks, or the folder is another user's; else go without.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        there = os.stat(folder, follow_symlinks=False)
+        if not os.path.samestat(there, os.fstat(handle)):
+            raise FileNotFoundError(folder)
+        if must and there.st_uid != os.geteuid():
+            raise PermissionError(folder)
+    except (BlockingIOError, FileNotFoundError):
+        os.close(handle)
+        return None
+    except OSError:
+        if must:
+            os.close(handle)
+            raise
+    return handle
+
+
+def _host() -> str:
+    return hashlib.sha256(socket.gethostname().encode(errors="replace")).hexdigest()[:8]
 
 
 def _make_parents(target: Path) -> list[Path]:
@@ -87,13 +153,4 @@ def _flush(folder: Path) -> None:
         path.chmod(mode)
         with path.open("rb") as file:
             os.fsync(file.fileno())
-    _flush_entry(folder)
-
-
-def _flush_entry(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems cannot
-            os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(folder)

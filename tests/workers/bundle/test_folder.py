@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import shutil
 import signal
 import stat
+import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from workers.bundle import folder
 from workers.bundle.folder import PARTIAL, new_folder
 from workers.errors import ExportError
 
@@ -126,25 +130,101 @@ def test_files_are_as_readable_as_the_folder(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "model" / "a").stat().st_mode) == mode & 0o666
 
 
-def test_what_a_killed_export_leaves_is_recognisable_and_stands_in_nobodys_way(
-    tmp_path: Path, start: Callable[..., object]
+EXPORT = """
+    import sys
+    from pathlib import Path
+    from workers.bundle.folder import new_folder
+    with new_folder(Path(sys.argv[1])) as partial:
+        (partial / "a").write_text("theirs")
+        print("ready", flush=True)
+        sys.stdin.readline()
+"""
+
+
+def test_what_a_killed_export_leaves_stands_in_nobodys_way_and_the_next_removes_it(
+    tmp_path: Path, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    code = """
-        import sys, time
-        from pathlib import Path
-        from workers.bundle.folder import new_folder
-        with new_folder(Path(sys.argv[1])) as partial:
-            (partial / "a").write_text("half")
-            print("ready", flush=True)
-            time.sleep(60)
-    """
     target = tmp_path / "model"
-    process = start(code, str(target))
-    assert process.stdout.readline() == "ready\n"  # type: ignore[attr-defined]
-    os.kill(process.pid, signal.SIGKILL)  # type: ignore[attr-defined]
-    process.wait()  # type: ignore[attr-defined]
-    (left,) = tmp_path.glob(f".*{folder.PARTIAL}")
+    process = start(EXPORT, str(target))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert len(list(tmp_path.glob(f".model.*{PARTIAL}"))) == 1
     assert not target.exists()
     make(target)
     assert sorted(path.name for path in target.iterdir()) == ["a", "b"]
-    assert left.exists()
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_export_that_lives_is_left_alone_by_others_to_its_target(
+    tmp_path: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    target = tmp_path / "model"
+    process = start(EXPORT, str(target))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    with pytest.raises(ValueError), new_folder(target):
+        raise ValueError
+    (theirs,) = tmp_path.iterdir()
+    assert (theirs / "a").exists()
+    process.communicate("go on\n", timeout=60)
+    assert process.returncode == 0
+    assert (target / "a").read_text() == "theirs"
+
+
+def test_exports_to_one_target_at_once_leave_one_of_them_whole(tmp_path: Path) -> None:
+    target = tmp_path / "model"
+
+    def one(number: int) -> bool:
+        try:
+            with new_folder(target) as partial:
+                for name in "abcd":
+                    (partial / name).write_text(str(number))
+        except ExportError:
+            return False
+        return True
+
+    for _ in range(30):
+        with ThreadPoolExecutor(8) as pool:
+            done = list(pool.map(one, range(8)))
+        assert sum(done) == 1
+        assert {(target / name).read_text() for name in "abcd"} == {str(done.index(True))}
+        assert list(tmp_path.iterdir()) == [target]
+        shutil.rmtree(target)
+
+
+def test_only_what_exports_to_the_same_target_left_on_this_host_is_removed(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "m*") as partial:
+        mine = partial.name
+    kept = [
+        mine.replace("m*", "more"),
+        mine.replace("m*", "m*.m*"),
+        mine.replace(PARTIAL, ".other"),
+        f".m*.00000000.12345678{PARTIAL}",
+        f".m*{PARTIAL}",
+    ]
+    for name in (*kept, mine):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    link = tmp_path / (mine.replace(PARTIAL, "")[:-8] + "0" * 8 + PARTIAL)
+    link.symlink_to(tmp_path / kept[0])
+    (tmp_path / "m*").rmdir()
+    make(tmp_path / "m*")
+    assert {path.name for path in tmp_path.iterdir()} == {*kept, link.name, "m*"}
+    assert all((tmp_path / name / "file").exists() for name in kept)
+
+
+def test_a_file_system_without_locks_serves_too_and_nothing_is_removed_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with new_folder(tmp_path / "model") as partial:
+        pass
+    (tmp_path / "model").rmdir()
+    partial.mkdir()
+    make(tmp_path / "model")
+    assert sorted(tmp_path.iterdir()) == [partial, tmp_path / "model"]
