@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from search.errors import UserError
@@ -71,27 +75,55 @@ def prepare(
 
 
 def write(wanted: Wanted, target: Path, card: Callable[[Contents], str]) -> Exported:
-    """Makes the folder and checks it. Raises UserError, and then `target` is as it was before."""
+    """Makes the folder and checks it. Raises UserError, and KeyboardInterrupt on SIGTERM and SIGHUP too; then `target`
+    is as it was before."""
     from workers.bundle.folder import check
 
     try:
         check(target)
         _check_there(wanted)
-        from workers.bundle.export import export
+        with _interrupted_by_signals():
+            from workers.bundle.export import export
 
-        return export(wanted.request, target, card, _facts(wanted))
+            return export(wanted.request, target, card, _facts(wanted))
     except ExportError as error:
         raise UserError(str(error)) from error
 
 
 def verify(folder: Path) -> Verified:
-    """Checks an exported folder. Raises UserError naming the file that is not as it should be."""
+    """Checks an exported folder. Raises UserError naming the file that is not as it should be, and KeyboardInterrupt as
+    `write` does."""
     from workers.bundle.verify import verify as check
 
     try:
-        return check(folder)
+        with _interrupted_by_signals():
+            return check(folder)
     except ExportError as error:
         raise UserError(str(error)) from error
+
+
+@contextmanager
+def _interrupted_by_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise KeyboardInterrupt, once, so that what was begun is undone as after an error."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = (signal.SIGTERM, signal.SIGHUP)
+        # What is ignored stays so: under nohup a terminal may close.
+        before = {n: h for n in numbers if (h := signal.getsignal(n)) not in (signal.SIG_IGN, None)}
+    try:
+        for number in before:
+            signal.signal(number, interrupt)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _refuse_untrained(search: SearchRow, row: CandidateRow) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
+from search import export as exports
 from search import launch
 from search.cli.main import main
 from search.config import from_dict
+from search.errors import UserError
 from workers.bundle import manifest
 from workers.runtimes import onnx_runtime
 
@@ -164,6 +169,64 @@ def test_an_export_needs_to_know_where_to(run: Run) -> None:
     code, _, err = run("export", "mini", "1")
     assert code == 2
     assert "--to" in err
+
+
+def is_dead(process: psutil.Process) -> bool:
+    """Also where its parent, which is no more, has not looked."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_export_that_is_told_to_end_leaves_nothing_and_nothing_running(
+    database: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    there, temporary = tmp_path / "models", tmp_path / "tmp"
+    there.mkdir()
+    temporary.mkdir()
+    command = [sys.executable, "-m", "search.cli.main", "export", "mini", "1"]
+    process = subprocess.Popen(
+        [*command, "--to", str(there / "new" / "model"), "--db", str(database)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )
+    try:
+        checks: list[psutil.Process] = []
+        while not checks:  # its check runs, and the folder is complete but for its name
+            assert process.poll() is None
+            checks = psutil.Process(process.pid).children()
+            time.sleep(0.05)
+        assert list(there.glob("new/.model.*/manifest.json"))
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert list(there.iterdir()) == list(temporary.iterdir()) == []
+    psutil.wait_procs([check for check in checks if not is_dead(check)], timeout=10)
+    assert all(is_dead(check) for check in checks)
+
+
+def test_signals_mean_what_they_did_before_and_after(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        for _ in range(2):
+            with pytest.raises(UserError):
+                exports.verify(tmp_path)
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        with exports._interrupted_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize(
