@@ -13,7 +13,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -22,6 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from workers.errors import CheckpointError, MachineError
+from workers.files import sync_folder as _sync_folder
 from workers.job import CheckpointRef, Job
 from workers.recipe import Training, is_fine_tuned
 from workers.settings import FINE_TUNING
@@ -157,12 +157,3 @@ def _fill_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
             _, number, name = key.split("/")
             moments.setdefault(int(number), {})[name] = value
     optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems cannot
-            os.fsync(handle)
-    finally:
-        os.close(handle)
