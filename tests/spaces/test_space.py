@@ -10,8 +10,9 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from spaces import vit, windowed
 from spaces.analysis import analyse
-from spaces.registry import PRESETS, SpaceError, make_space, preset_for
+from spaces.registry import FAMILIES, PRESETS, SpaceError, make_space, preset_for
 from spaces.spec import ArchSpec, Task
 
 IMAGE_SIZES = (8, 28, 32, 64, 96, 128)
@@ -92,6 +93,40 @@ def test_points_build_on_the_meta_device(count_built, size):
         space = make_space(SPACES[size].task, families=[family])
         spec = space.spec(space.sample(rng))
         assert count_built(spec, device="meta").params == analyse(spec).params
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_ten_thousand_points_build_and_cost_what_the_closed_form_says(count_built):
+    """All families, all their dimensions, all sizes that a preset is for. Takes about half an hour."""
+    rng = random.Random(0)
+    for name, preset in PRESETS.items():
+        low, high = preset.image_sizes
+        drawn, wanted = 0, 4_500 if low < high else 350
+        while drawn < wanted:
+            size = rng.randint(low, high)
+            try:
+                space = everything(Task(size, rng.choice((1, 3)), 10), name)
+            except SpaceError:
+                continue  # a prime number of pixels
+            for _ in range(20):
+                spec = space.spec(space.sample(rng))
+                built, known = count_built(spec, device="meta"), analyse(spec)
+                assert (built.params, built.flops, built.activations) == (
+                    *(known.params, known.flops, known.activations),
+                ), spec
+                assert built.output == (1, 10)
+                drawn += 1
+
+
+def everything(task, name):
+    """One family of a preset, by the image size, with the dimensions that it fixes as well."""
+    preset = PRESETS[name]
+    families = [*preset.families, *preset.on_request]
+    family = families[task.image_size % len(families)]
+    fixed = {"vit": vit.FIXED, "windowed": windowed.FIXED, "deit": vit.BLOCK_FIXED}.get(family, {})
+    limits = FAMILIES[family].limits(task)
+    return make_space(task, name, [family], {family: {key: list(limits[key].values) for key in fixed}})
 
 
 @settings(max_examples=200, deadline=None)
