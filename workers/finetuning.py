@@ -32,7 +32,7 @@ def parameter_groups(network: nn.Module, recipe: RecipeSettings) -> list[dict[st
         layer_decay=recipe.layer_decay,
         min_scale=SMALLEST_SCALE,
     )
-    classifier = _classifier(network)
+    classifier = classifier_parameters(network)
     divided: list[dict[str, Any]] = []
     for group in groups:
         of_classifier = [parameter for parameter in group["params"] if id(parameter) in classifier]
@@ -44,8 +44,14 @@ def parameter_groups(network: nn.Module, recipe: RecipeSettings) -> list[dict[st
     return divided
 
 
-def _classifier(network: nn.Module) -> set[int]:
+def classifier_parameters(network: nn.Module) -> set[int]:
+    """Ids of the parameters of a network's classifier, or of both of a distilled one; none where it names none."""
     find: Any = getattr(network, "get_classifier", None)
     found = find() if find else ()
     modules = found if isinstance(found, tuple | list) else (found,)
-    return {id(parameter) for module in modules for parameter in module.parameters()}
+    return {
+        id(parameter)
+        for module in modules
+        if isinstance(module, nn.Module)
+        for parameter in module.parameters()
+    }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -117,3 +118,14 @@ def test_seeds_differ_by_every_part_and_fit_a_generator() -> None:
     assert len(seeds) == 24
     assert all(0 <= seed < 2**63 for seed in seeds)
     assert seed_of(1, 2) != seed_of(12)
+
+
+def test_both_classifiers_of_a_distilled_network_begin_as_timm_has_them() -> None:
+    spec = ArchSpec(
+        "deit_tiny_distilled_patch16_224",
+        {"img_size": 32, "depth": 1, "num_classes": 10, "in_chans": 1},
+        32,
+    )
+    model: Any = compose(spec, RecipeSettings(epochs=1), 1, 0, torch.device("cpu")).model
+    for head in (model.head, model.head_dist):
+        assert head.weight.std() < 0.03
