@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from workers.errors import CheckpointError, MachineError
-from workers.files import sync_folder as _sync_folder
+from workers.files import sync_folder
 from workers.job import CheckpointRef, Job
 from workers.recipe import Training, is_fine_tuned
 from workers.settings import FINE_TUNING
@@ -59,7 +59,7 @@ def save(
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return CheckpointRef(relative.as_posix(), epoch, sha256, num_bytes)
 
 
