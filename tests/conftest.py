@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -60,6 +61,15 @@ def fill(path: Path | str, name: str = "digits", hostile: str = "") -> Filled:
     store = open_store(str(path), create=True)
     store.write(lambda session: _Filling(session, name, hostile).fill())
     return Filled(store, Path(path), name, hostile or "resnet")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _signals_are_heard() -> None:
+    """Also where the tests run in the background or under nohup, which start them with signals ignored: what they
+    start would ignore them as well."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

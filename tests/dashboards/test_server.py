@@ -129,7 +129,7 @@ def test_a_mistake_inside_is_a_page_here_a_traceback_there_and_not_the_end(
     from sqlalchemy import text
 
     running = start_dashboard(filled.path)
-    filled.store.write(lambda session: session.execute(text("UPDATE search SET config = '[1'")))
+    filled.store.write(lambda session: session.execute(text("UPDATE search SET config = '{}'")))
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
     connection.request("GET", "/searches/digits", headers={"Authorization": f"Bearer {running.token}"})
     response = connection.getresponse()
@@ -137,7 +137,7 @@ def test_a_mistake_inside_is_a_page_here_a_traceback_there_and_not_the_end(
     connection.close()
     assert response.status == 500
     assert response.headers["content-security-policy"].startswith("default-src 'none'")
-    assert "JSONDecodeError" in page
+    assert "KeyError" in page
     assert "Traceback" not in page
     assert get(running, "/api/searches/digits")[0] == 500
     assert get(running, "/api/openapi.json")[0] == 200
