@@ -168,7 +168,7 @@ def test_candidates_that_go_wrong_are_failed_with_a_reason_and_the_others_comple
     assert searching.rows("SELECT COUNT(*) FROM attempt WHERE state = 'lost'") == [(2,)]
 
 
-@pytest.mark.parametrize("part", ["raylet", "gcs_server"])
+@pytest.mark.parametrize("part", ["raylet", pytest.param("gcs_server", marks=pytest.mark.chaos)])
 def test_a_driver_whose_ray_goes_down_ends_with_a_word_and_can_be_resumed(
     searching: Searching, part: str
 ) -> None:
@@ -214,6 +214,7 @@ def test_first_ctrl_c_drains_and_second_leaves_at_once_with_nothing_left(searchi
     assert_whole(searching)
 
 
+@pytest.mark.chaos
 def test_one_worker_gives_the_same_search_across_kills_once_costs_are_known(tmp_path: Path) -> None:
     config = CONFIG.replace("workers: 2", "workers: 1")
     first = Searching(tmp_path, config)
