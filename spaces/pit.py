@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spaces import stages
 from spaces.costs import Analysis, Cost, block, convolution, linear, norm, total
-from spaces.dims import Choice, Condition, Domain, FloatRange, IntRange, Rule, Value
+from spaces.dims import Condition, Domain, IntRange, Rule, Value
 from spaces.spec import ArchSpec, Task
 from spaces.swin import maps
-from spaces.vit import patch_sizes, task_args
+from spaces.vit import task_args
 
 MODEL = "pit_s_224"
-MAX_STAGES = 4
 
 
 def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
@@ -69,22 +69,14 @@ class PiT:
     head_width of the first stage, mlp_ratio."""
 
     name = "pit"
-    conditions: Mapping[str, Condition] = {
-        f"depth_{stage}": ("num_stages", tuple(range(stage, MAX_STAGES + 1)))
-        for stage in range(3, MAX_STAGES + 1)
-    }
+    conditions: Mapping[str, Condition] = stages.CONDITIONS
     named: Mapping[str, Mapping[str, Value]] = NAMED
 
     def limits(self, task: Task) -> dict[str, Domain]:
-        strides = tuple(size for size in patch_sizes(task).values if task.image_size // int(size) >= 3)
         return {
-            "stride": Choice(strides),
+            "stride": stages.strides(task),
             "overlap": IntRange(1, 3),
-            "num_stages": IntRange(2, MAX_STAGES),
-            **{f"depth_{stage}": IntRange(1, 32) for stage in range(1, MAX_STAGES + 1)},
-            "heads": IntRange(1, 32),
-            "head_width": IntRange(4, 128, 4),
-            "mlp_ratio": FloatRange(0.25, 8.0, 0.25),
+            **stages.limits(),
         }
 
     def rules(self, task: Task) -> Sequence[Rule]:

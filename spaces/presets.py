@@ -39,6 +39,25 @@ _SMALL_ENCODER: Mapping[str, Domain | Grid] = {
     "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
 }
 
+_TINY_STAGES: Mapping[str, Domain] = {
+    "num_stages": IntRange(2, 3),
+    "depth_1": IntRange(1, 2),
+    "depth_2": IntRange(1, 4),
+    "depth_3": IntRange(1, 2),
+    "heads": IntRange(1, 3),
+    "head_width": IntRange(8, 24, 8),
+    "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+}
+_SMALL_STAGES: Mapping[str, Domain] = {
+    "num_stages": IntRange(2, 3),
+    "depth_1": IntRange(1, 3),
+    "depth_2": IntRange(1, 6),
+    "depth_3": IntRange(1, 4),
+    "heads": IntRange(1, 4),
+    "head_width": IntRange(16, 32, 8),
+    "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+}
+
 TINY = Preset(
     image_sizes=(8, 32),
     example_size=32,
@@ -51,13 +70,7 @@ TINY = Preset(
         "swin": {
             "patch_size": Grid(4, 16),
             "window": Choice((2, 4, 7, 8)),
-            "num_stages": IntRange(2, 3),
-            "depth_1": IntRange(1, 2),
-            "depth_2": IntRange(1, 4),
-            "depth_3": IntRange(1, 2),
-            "heads": IntRange(1, 3),
-            "head_width": IntRange(8, 24, 8),
-            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            **_TINY_STAGES,
         },
         "hybrid": {
             "stride": Grid(2, 16),
@@ -90,13 +103,7 @@ TINY = Preset(
         "pit": {
             "stride": Grid(4, 16),
             "overlap": IntRange(1, 2),
-            "num_stages": IntRange(2, 3),
-            "depth_1": IntRange(1, 2),
-            "depth_2": IntRange(1, 4),
-            "depth_3": IntRange(1, 2),
-            "heads": IntRange(1, 3),
-            "head_width": IntRange(8, 24, 8),
-            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            **_TINY_STAGES,
         },
     },
 )
@@ -113,13 +120,7 @@ SMALL = Preset(
         "swin": {
             "patch_size": Grid(8, 32),
             "window": Choice((4, 6, 7, 8)),
-            "num_stages": IntRange(2, 3),
-            "depth_1": IntRange(1, 3),
-            "depth_2": IntRange(1, 6),
-            "depth_3": IntRange(1, 4),
-            "heads": IntRange(1, 4),
-            "head_width": IntRange(16, 32, 8),
-            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            **_SMALL_STAGES,
         },
         "hybrid": {
             "stride": Grid(4, 16),
@@ -152,13 +153,7 @@ SMALL = Preset(
         "pit": {
             "stride": Grid(8, 32),
             "overlap": IntRange(1, 2),
-            "num_stages": IntRange(2, 3),
-            "depth_1": IntRange(1, 3),
-            "depth_2": IntRange(1, 6),
-            "depth_3": IntRange(1, 4),
-            "heads": IntRange(1, 4),
-            "head_width": IntRange(16, 32, 8),
-            "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
+            **_SMALL_STAGES,
         },
     },
 )

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spaces import stages
 from spaces.costs import Analysis, Cost, attention, convolution, linear, mlp, norm, total
-from spaces.dims import Choice, Condition, Domain, FloatRange, IntRange, Rule, Value
+from spaces.dims import Condition, Domain, IntRange, Rule, Value
 from spaces.spec import ArchSpec, Task
-from spaces.vit import patch_sizes, task_args
+from spaces.vit import task_args
 
 MODEL = "swin_tiny_patch4_window7_224"
-MAX_STAGES = 4
 MAX_PADDING = 1.5
 
 
@@ -83,22 +83,14 @@ class Swin:
     stage, mlp_ratio."""
 
     name = "swin"
-    conditions: Mapping[str, Condition] = {
-        f"depth_{stage}": ("num_stages", tuple(range(stage, MAX_STAGES + 1)))
-        for stage in range(3, MAX_STAGES + 1)
-    }
+    conditions: Mapping[str, Condition] = stages.CONDITIONS
     named: Mapping[str, Mapping[str, Value]] = NAMED
 
     def limits(self, task: Task) -> dict[str, Domain]:
-        patches = tuple(size for size in patch_sizes(task).values if task.image_size // int(size) >= 3)
         return {
-            "patch_size": Choice(patches),
+            "patch_size": stages.strides(task),
             "window": IntRange(2, 64),
-            "num_stages": IntRange(2, MAX_STAGES),
-            **{f"depth_{stage}": IntRange(1, 32) for stage in range(1, MAX_STAGES + 1)},
-            "heads": IntRange(1, 32),
-            "head_width": IntRange(4, 128, 4),
-            "mlp_ratio": FloatRange(0.25, 8.0, 0.25),
+            **stages.limits(),
         }
 
     def rules(self, task: Task) -> Sequence[Rule]:

@@ -1,4 +1,5 @@
-"""Databases to test against: an SQLite file, and a throw-away PostgreSQL server where its programs are installed."""
+"""Commands on a filled database, and databases to test against: an SQLite file, and a throw-away PostgreSQL server
+where its programs are installed."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from search.cli.main import main
 from search.store.session import Store, open_store
 
 
@@ -99,3 +102,18 @@ def _programs() -> Path | None:
         return Path(found).parent
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"), key=lambda p: int(p.parts[-3]))
     return versions[-1].parent if versions else None
+
+
+@pytest.fixture
+def run(
+    filled: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command on the filled database and returns (exit code, standard output, standard error)."""
+    monkeypatch.setenv("PARETOVIT_DB", str(filled.path))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run

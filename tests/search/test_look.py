@@ -10,21 +10,6 @@ from typing import Any
 
 import pytest
 
-from search.cli.main import main
-
-
-@pytest.fixture
-def run(filled: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs a command on the filled database and returns (exit code, standard output, standard error)."""
-    monkeypatch.setenv("PARETOVIT_DB", str(filled.path))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
 
 def test_status_counts_candidates_jobs_and_epochs(run: Any) -> None:
     code, out, _ = run("status", "digits", "--json")

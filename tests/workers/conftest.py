@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from spaces.spec import ArchSpec
 from workers.job import Job, Kind
@@ -132,3 +134,22 @@ def tiny_vit(**changes: int) -> ArchSpec:
     args = {"img_size": 8, "patch_size": 2, "embed_dim": 16, "depth": 2, "num_heads": 2, "mlp_ratio": 2.0}
     pooling = {"class_token": False, "global_pool": "avg"}
     return ArchSpec("vit_base_patch16_224", args | pooling | {"in_chans": 1, "num_classes": 10} | changes, 8)
+
+
+@pytest.fixture
+def image_folder(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a folder of random PNG images: classes `cat` and `dog` below each of `splits`."""
+
+    def make(splits: dict[str, int] | None = None, name: str = "images") -> Path:
+        root = tmp_path / name
+        generator = np.random.default_rng(0)
+        for split, count in (splits or {"": 10}).items():
+            for label in ("cat", "dog"):
+                folder = root / split / label
+                folder.mkdir(parents=True)
+                for number in range(count):
+                    pixels = generator.integers(0, 256, (12, 16, 3), np.uint8)
+                    Image.fromarray(pixels).save(folder / f"{number}.png")
+        return root
+
+    return make

@@ -11,22 +11,7 @@ from typing import Any
 
 import pytest
 
-from search.cli.main import main
-
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(filled: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command on the filled database and returns (exit code, standard output, standard error)."""
-    monkeypatch.setenv("PARETOVIT_DB", str(filled.path))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def found(run: Run, *arguments: str) -> dict[str, Any]:

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from spaces.spec import ArchSpec
 from workers.bundle import manifest
@@ -118,22 +116,3 @@ def reseal() -> Callable[[Path], None]:
         manifest.write(folder, {"search": "test", "sample": "changed"})
 
     return write
-
-
-@pytest.fixture
-def image_folder(tmp_path: Path) -> Callable[..., Path]:
-    """Random PNG images of the classes `cat` and `dog`; so many a class below each of `splits`."""
-
-    def make(splits: dict[str, int] | None = None) -> Path:
-        root = tmp_path / "images"
-        generator = np.random.default_rng(0)
-        for split, count in (splits or {"": 10}).items():
-            for label in ("cat", "dog"):
-                folder = root / split / label
-                folder.mkdir(parents=True)
-                for number in range(count):
-                    pixels = generator.integers(0, 256, (12, 16, 3), np.uint8)
-                    Image.fromarray(pixels).save(folder / f"{number}.png")
-        return root
-
-    return make

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
 
 def write_idx(path: Path, array: np.ndarray) -> None:
@@ -31,24 +30,5 @@ def idx_folder(tmp_path: Path) -> Callable[..., Path]:
             write_idx(folder / f"{prefix}-images-idx3-ubyte{end}", images)
             write_idx(folder / f"{prefix}-labels-idx1-ubyte{end}", np.arange(count) % 4)
         return folder
-
-    return make
-
-
-@pytest.fixture
-def image_folder(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a folder of random PNG images: classes `cat` and `dog` below each of `splits`."""
-
-    def make(splits: dict[str, int] | None = None, name: str = "images") -> Path:
-        root = tmp_path / name
-        generator = np.random.default_rng(0)
-        for split, count in (splits or {"": 10}).items():
-            for label in ("cat", "dog"):
-                folder = root / split / label
-                folder.mkdir(parents=True)
-                for number in range(count):
-                    pixels = generator.integers(0, 256, (12, 16, 3), np.uint8)
-                    Image.fromarray(pixels).save(folder / f"{number}.png")
-        return root
 
     return make
