@@ -35,7 +35,8 @@ def limited() -> Iterator[int | None]:
     """Lets this process take so many bytes more than it has, until the block ends; yields them, None without a limit.
 
     PARETOVIT_JOB_MEMORY_MB says how many (the engine divides the machine among its workers), else 0.8 of what is
-    free now. Whatever goes over it raises an error that `is_out_of_memory` knows.
+    free now. Whatever goes over it raises an error that `is_out_of_memory` knows. What the process freed earlier and
+    its allocator kept is not counted again: it may be used up first.
     """
     if sys.platform != "linux":
         yield None
