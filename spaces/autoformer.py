@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spaces.costs import Analysis, Cost, convolution, linear, mlp, norm, total
+from spaces.costs import Analysis, Cost, linear, mixing, mlp, norm, patches, total
 from spaces.dims import Condition, Domain, FloatRange, IntRange, Rule, Value
 from spaces.spec import ArchSpec, Task
 from spaces.vit import patch_sizes, task_args
@@ -26,7 +26,7 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
     """Closed form for the complete arguments of the entry point."""
     grid, width = image_size // args["patch_size"], args["embed_dim"]
     tokens = grid * grid + 1
-    cost = convolution(grid, args["patch_size"], args["in_chans"], width, bias=True)
+    cost = patches(grid, args["patch_size"], args["in_chans"], width)
     cost += Cost(params=(tokens + 1) * width)
     for heads, ratio in zip(args["num_heads"], args["mlp_ratios"], strict=True):
         cost += (
@@ -39,13 +39,13 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
 def _attention(grid: int, width: int, heads: int, max_distance: int) -> Cost:
     patches, inner = grid * grid, heads * HEAD_WIDTH
     tokens = patches + 1
-    mixing = Cost(flops=4 * tokens * tokens * inner, activations=heads * tokens * tokens + tokens * inner)
+    mixed = mixing(tokens, tokens, inner, heads)
     relative = Cost(
         params=4 * (2 * max_distance + 2) * HEAD_WIDTH,
         flops=8 * patches * grid * inner,
         activations=2 * heads * patches * grid + 2 * patches * inner,
     )
-    return linear(tokens, width, 3 * inner) + mixing + relative + linear(tokens, inner, width)
+    return linear(tokens, width, 3 * inner) + mixed + relative + linear(tokens, inner, width)
 
 
 def _found(width: int, heads: str, ratios: Sequence[float]) -> dict[str, Value]:

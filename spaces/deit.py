@@ -8,6 +8,7 @@ without a teacher both learn from the labels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spaces import vit
@@ -24,11 +25,12 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
     own = {"class_token": True, "reg_tokens": 1}
     known = vit.analyse({**args, **own}, image_size)
     head = linear(1, width, args["num_classes"]) if args["num_classes"] else Cost()
-    return Analysis(
-        known.params + head.params,
-        known.flops + head.flops,
-        grid * grid + 2,
-        known.activations + head.activations,
+    return replace(
+        known,
+        params=known.params + head.params,
+        flops=known.flops + head.flops,
+        tokens=grid * grid + 2,
+        activations=known.activations + head.activations,
     )
 
 

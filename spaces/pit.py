@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spaces import stages
-from spaces.costs import Analysis, Cost, block, convolution, linear, norm, total
+from spaces.costs import Analysis, Cost, block, convolution, linear, norm, patches, total
 from spaces.dims import Condition, Domain, IntRange, Rule, Value
 from spaces.spec import ArchSpec, Task
 from spaces.swin import maps
@@ -24,7 +24,7 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
     """Closed form for the complete arguments of a PoolingVisionTransformer."""
     grid = (image_size - args["patch_size"]) // args["stride"] + 1
     widths = [width * heads for width, heads in zip(args["base_dims"], args["heads"], strict=True)]
-    cost = convolution(grid, args["patch_size"], args["in_chans"], widths[0], bias=True)
+    cost = patches(grid, args["patch_size"], args["in_chans"], widths[0])
     cost += Cost(params=(grid * grid + 1) * widths[0])
     for stage, side in enumerate(maps(grid, len(widths))):
         width = widths[stage]

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spaces import stages
-from spaces.costs import Analysis, Cost, attention, convolution, linear, mlp, norm, total
+from spaces.costs import Analysis, Cost, attention, linear, mlp, norm, patches, total
 from spaces.dims import Condition, Domain, IntRange, Rule, Value
 from spaces.spec import ArchSpec, Task
 from spaces.vit import task_args
@@ -40,7 +40,7 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
     """Closed form for the complete arguments of a SwinTransformer with one window size for all stages."""
     grid = image_size // args["patch_size"]
     width = args["embed_dim"]
-    cost = convolution(grid, args["patch_size"], args["in_chans"], width, bias=True) + norm(width)
+    cost = patches(grid, args["patch_size"], args["in_chans"], width) + norm(width)
     stages = zip(maps(grid, len(args["depths"])), args["depths"], args["num_heads"], strict=True)
     for stage, (side, depth, heads) in enumerate(stages):
         if stage:
@@ -54,8 +54,8 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
 def _block(side: int, window: int, width: int, heads: int, ratio: float) -> Cost:
     windows = (padded(side, window) // window) ** 2
     biases = Cost(params=heads * (2 * window - 1) ** 2)
-    mixing = attention(window * window, width, heads, windows)
-    return norm(width) * 2 + biases + mixing + mlp(side * side, width, ratio)
+    mixed = attention(window * window, width, heads, windows)
+    return norm(width) * 2 + biases + mixed + mlp(side * side, width, ratio)
 
 
 def _published(heads: int, depth_3: int) -> dict[str, Value]:

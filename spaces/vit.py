@@ -13,9 +13,10 @@ rotary positions (RoPE-ViT, arXiv:2403.13298). Registers (arXiv:2309.16588) are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from spaces.costs import Analysis, Cost, block, convolution, linear, norm, total
+from spaces.costs import Analysis, Cost, block, linear, norm, patches, total
 from spaces.dims import Choice, Condition, Domain, FloatRange, IntRange, Rule, Value
 from spaces.spec import ArchSpec, Task
 
@@ -100,16 +101,16 @@ def unusual(args: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in args.items() if value != OPTIONAL[key]}
 
 
-def encoder_cost(args: Mapping[str, Any], patches: int) -> tuple[Cost, int]:
+def encoder_cost(args: Mapping[str, Any], count: int) -> tuple[Cost, int]:
     """Cost of everything behind the patch embedding, and the number of tokens.
 
-    args: those of timm's VisionTransformer; those of `OPTIONAL` may be left out.
+    args: those of timm's VisionTransformer; those of `OPTIONAL` may be left out. count: of patches.
     """
     args = {**OPTIONAL, **args}
     width, heads = args["embed_dim"], args["num_heads"]
     prefix = args["reg_tokens"] + bool(args["class_token"])
-    tokens = patches + prefix
-    placed = 0 if args["pos_embed"] == "none" else patches if args["no_embed_class"] else tokens
+    tokens = count + prefix
+    placed = 0 if args["pos_embed"] == "none" else count if args["no_embed_class"] else tokens
     positions = Cost(params=(placed + prefix) * width)
     one = block(tokens, width, heads, args["mlp_ratio"], args["qkv_bias"])
     if args["qk_norm"]:
@@ -123,7 +124,7 @@ def encoder_cost(args: Mapping[str, Any], patches: int) -> tuple[Cost, int]:
 def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
     """Closed form for the complete arguments of a plain VisionTransformer."""
     grid = image_size // args["patch_size"]
-    embed = convolution(grid, args["patch_size"], args["in_chans"], args["embed_dim"], bias=True)
+    embed = patches(grid, args["patch_size"], args["in_chans"], args["embed_dim"])
     encoder, tokens = encoder_cost(args, grid * grid)
     return total(embed + encoder, tokens)
 
@@ -138,7 +139,7 @@ def analyse_relative(args: Mapping[str, Any], image_size: int) -> Analysis:
     plain = analyse_unplaced(args, image_size)
     grid = image_size // args["patch_size"]
     biases = args["num_heads"] * ((2 * grid - 1) ** 2 + 3 * bool(args["class_token"]))
-    return Analysis(plain.params + biases * args["depth"], plain.flops, plain.tokens, plain.activations)
+    return replace(plain, params=plain.params + biases * args["depth"])
 
 
 def _published(heads: int, patch_size: int = 16, depth: int = 12) -> dict[str, Value]:

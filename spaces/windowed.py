@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spaces.costs import Analysis, Cost, attention, convolution, linear, mlp, norm, total
+from spaces.costs import Analysis, Cost, attention, linear, mixing, mlp, norm, patches, total
 from spaces.dims import Choice, Condition, Domain, IntRange, Rule, Value
 from spaces.spec import ArchSpec, Task
 from spaces.swin import MAX_PADDING, padded
@@ -65,14 +65,11 @@ def analyse_subsampled(args: Mapping[str, Any], image_size: int) -> Analysis:
     """Closed form for the complete arguments of our entry point whose keys and values are averaged."""
     grid, width = image_size // args["patch_size"], args["embed_dim"]
     tokens, side = grid * grid, -(-grid // args["kv_stride"])
-    mixing = Cost(
-        flops=4 * tokens * side * side * width,
-        activations=args["num_heads"] * tokens * side * side + tokens * width,
-    )
+    mixed = mixing(tokens, side * side, width, args["num_heads"], is_sparse=True)
     cost = linear(tokens, width, width, args["qkv_bias"]) + linear(
         side * side, width, 2 * width, args["qkv_bias"]
     )
-    cost += mixing + linear(tokens, width, width)
+    cost += mixed + linear(tokens, width, width)
     if args["use_rel_pos"]:
         cost += _relative(args, grid, side)
     return _analyse(args, image_size, cost)
@@ -82,7 +79,7 @@ def _analyse(args: Mapping[str, Any], image_size: int, sparse: Cost) -> Analysis
     """sparse: cost of the attention in a block that is not global."""
     grid, width = image_size // args["patch_size"], args["embed_dim"]
     tokens, num_global = grid * grid, len(args["global_attn_indexes"])
-    cost = convolution(grid, args["patch_size"], args["in_chans"], width, bias=True)
+    cost = patches(grid, args["patch_size"], args["in_chans"], width)
     cost += Cost(params=tokens * width * args["use_abs_pos"])
     one = norm(width) * 2 + mlp(tokens, width, args["mlp_ratio"])
     if args["qk_norm"]:
