@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import timm
 import torch
 from timm.models import register_model
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from spaces.entry_points import ENTRY_POINTS
 from spaces.spec import ArchSpec
@@ -28,11 +31,31 @@ def build(spec: ArchSpec, stochastic_depth: float | None = None) -> nn.Module:
     return _create(spec, stochastic_depth or 0.0)
 
 
+def build_shapes(spec: ArchSpec) -> nn.Module:
+    """The network on the meta device: shapes without memory or values. Raises what `build` does."""
+    with torch.device("meta"), _NoFills():
+        return _create(spec, 0.0)
+
+
+class _NoFills(TorchFunctionMode):
+    """Leaves out what only gives values to tensors, which have none on the meta device: most of the time there."""
+
+    _FILLS = frozenset(
+        getattr(torch.Tensor, f"{name}_")
+        for name in ("add", "clamp", "erfinv", "fill", "mul", "normal", "uniform", "zero")
+    )
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func in self._FILLS and args[0].is_meta:
+            return args[0]
+        return func(*args, **(kwargs or {}))
+
+
 def count(spec: ArchSpec) -> int:
     """Number of parameters of any timm model, counted without memory for the weights."""
-    with torch.device("meta"):
-        model = _create(spec, 0.0)
-    return sum(parameter.numel() for parameter in model.parameters())
+    return sum(parameter.numel() for parameter in build_shapes(spec).parameters())
 
 
 def _create(spec: ArchSpec, stochastic_depth: float) -> nn.Module:
@@ -98,8 +121,8 @@ def why_not(spec: ArchSpec) -> str | None:
     """
     size, num_classes = spec.image_size, spec.args["num_classes"]
     try:
+        model = build_shapes(spec).eval()
         with torch.device("meta"), torch.no_grad():
-            model = _create(spec, 0.0).eval()
             scores = model(torch.zeros(1, spec.args["in_chans"], size, size))
     except REFUSALS as error:
         return f"it does not run on {size} px images: {' '.join(str(error).split())[:200] or type(error).__name__}"

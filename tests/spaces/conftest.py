@@ -54,8 +54,8 @@ def count_built(spec: ArchSpec, device: str = "cpu") -> Counted:
     """Builds the network and runs one image through it. Attention runs as plain matrix products, which the
     counters see."""
     where = nullcontext() if device == "cpu" else torch.device(device)
+    model = (models.build(spec) if device == "cpu" else models.build_shapes(spec)).eval()
     with where, torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-        model = models.build(spec).eval()
         image = torch.ones(1, spec.args["in_chans"], spec.image_size, spec.image_size)
         with Counter() as counter:
             result = model(image)

@@ -69,3 +69,12 @@ def test_a_stem_stride_that_the_baseline_has_not_is_refused():
     args = {"channels": [4, 8, 16, 32], "layers": [1, 1, 1, 1], "stem_stride": 3}
     with pytest.raises(ValueError, match="stem_stride: 3"):
         models.build(ArchSpec("paretovit_resnet", args, 32))
+
+
+@pytest.mark.parametrize("name", ["vit_base_patch16_224", "swin_tiny_patch4_window7_224", "resnet18"])
+def test_shapes_alone_are_those_of_the_network_and_take_no_memory(name):
+    spec = ArchSpec(name, {"in_chans": 3, "num_classes": 10}, 224)
+    shapes = {key: value.shape for key, value in models.build(spec).state_dict().items()}
+    outline = models.build_shapes(spec).state_dict()
+    assert {key: value.shape for key, value in outline.items()} == shapes
+    assert all(value.is_meta for value in outline.values())
