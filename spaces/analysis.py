@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from spaces import autoformer, deit, hybrid, pit, resnet, swin, vit, windowed
+from spaces import autoformer, deit, hybrid, pit, resnet, swin, swinv2, vit, windowed
 from spaces.costs import Analysis
+from spaces.sized import IMAGE_SIZE
 from spaces.spec import ArchSpec, Task
 
 __all__ = ["Analysis", "analyse", "knows"]
@@ -45,13 +47,19 @@ def _known() -> dict[str, Known]:
         name: (vit.analyse, {**vit.ViT().spec(_TASK, own).args, **vit.OPTIONAL}, nothing)
         for name, own in vit.NAMED.items()
     }
-    swins = {
-        name: (swin.analyse, swin.Swin().spec(_TASK, own).args, nothing) for name, own in swin.NAMED.items()
-    }
     pits = {name: (pit.analyse, pit.PiT().spec(_TASK, own).args, nothing) for name, own in pit.NAMED.items()}
     head = {"in_chans": _TASK.channels, "num_classes": _TASK.num_classes}
     resnets = {name: (partial(resnet.analyse_published, name), head, nothing) for name in resnet.LAYERS}
-    return {**ours, **vits, **_other_positions(), **_distilled(), **_windowed(), **swins, **pits, **resnets}
+    return {
+        **ours,
+        **vits,
+        **_other_positions(),
+        **_distilled(),
+        **_windowed(),
+        **_swins(),
+        **pits,
+        **resnets,
+    }
 
 
 def _other_positions() -> dict[str, Known]:
@@ -82,6 +90,22 @@ def _distilled() -> dict[str, Known]:
         name: (deit.analyse, {**deit.DeiT().spec(_TASK, own).args, **optional}, frozenset())
         for name, own in deit.NAMED.items()
     }
+
+
+def _swins() -> dict[str, Known]:
+    first = {
+        name: (swin.analyse, swin.Swin().spec(_TASK, own).args, frozenset[str]())
+        for name, own in swin.NAMED.items()
+    }
+    second = {
+        name: (
+            swinv2.analyse,
+            swinv2.SwinV2().spec(replace(_TASK, image_size=own[IMAGE_SIZE]), own).args,
+            frozenset[str](),
+        )
+        for name, own in swinv2.NAMED.items()
+    }
+    return {**first, **second}
 
 
 def _windowed() -> dict[str, Known]:

@@ -154,7 +154,7 @@ class Family(Protocol):
 
     name: the family's name. conditions: dimension -> (other dimension, values for which it is active).
     named: networks of the field that are points of this family, with all their values: by timm's entry point, or by a
-    name of ours where timm has none.
+    name of ours where timm has none. `image_size` is among the values where it is not 224 pixels.
     """
 
     @property

@@ -100,6 +100,11 @@ TINY = Preset(
             "global_blocks": IntRange(0, 3),
             "global_placement": _PLACEMENT,
         },
+        "swinv2": {
+            "patch_size": Grid(4, 16),
+            "window": Choice((2, 4, 7, 8)),
+            **_TINY_STAGES,
+        },
         "pit": {
             "stride": Grid(4, 16),
             "overlap": IntRange(1, 2),
@@ -149,6 +154,11 @@ SMALL = Preset(
             "kv_stride": IntRange(2, 4),
             "global_blocks": IntRange(0, 4),
             "global_placement": _PLACEMENT,
+        },
+        "swinv2": {
+            "patch_size": Grid(8, 32),
+            "window": Choice((4, 6, 7, 8)),
+            **_SMALL_STAGES,
         },
         "pit": {
             "stride": Grid(8, 32),

@@ -19,6 +19,7 @@ from spaces.sized import IMAGE_SIZE, LEGAL_SIZES, MAX_SIZES, Sized
 from spaces.space import Space
 from spaces.spec import Task
 from spaces.swin import Swin
+from spaces.swinv2 import SwinV2
 from spaces.vit import ViT
 from spaces.windowed import Windowed
 from spaces.zoo import Zoo
@@ -32,11 +33,12 @@ __all__ = [
     "make_space",
     "named_space",
     "preset_for",
+    "published_size",
 ]
 
 FAMILIES: dict[str, Family] = {
     family.name: family
-    for family in (ViT(), DeiT(), AutoFormer(), Windowed(), Swin(), PiT(), Hybrid(), Zoo())
+    for family in (ViT(), DeiT(), AutoFormer(), Windowed(), Swin(), SwinV2(), PiT(), Hybrid(), Zoo())
 }
 PRESETS: dict[str, Preset] = {
     "tiny": TINY,
@@ -115,15 +117,25 @@ def _chosen(
 
 
 def named_space(name: str, task: Task | None = None) -> Space:
-    """The space of one point: a network of the field that our families cover, at its own 224 px, 3 channels and 1,000
-    classes or for another task. Raises SpaceError for any other name."""
-    task = Task(224, 3, 1000) if task is None else task
+    """The space of one point: a network of the field that our families cover, at its own image size, 3 channels and
+    1,000 classes or for another task. Raises SpaceError for any other name."""
+    task = Task(published_size(name), 3, 1000) if task is None else task
     _check_task(task)
+    family = _home(name)
+    values = {key: [value] for key, value in family.named[name].items() if key != IMAGE_SIZE}
+    return Space(task, {family.name: _member(task, family, {}, values)})
+
+
+def published_size(name: str) -> int:
+    """Side in pixels of the images that a network of the field was published for. Raises SpaceError for a name that
+    no family knows."""
+    return int(_home(name).named[name].get(IMAGE_SIZE, 224))
+
+
+def _home(name: str) -> Family:
     homes = {known: family for family in FAMILIES.values() for known in family.named}
     _known("named", name, homes)
-    family = homes[name]
-    values = {key: [value] for key, value in family.named[name].items()}
-    return Space(task, {family.name: _member(task, family, {}, values)})
+    return homes[name]
 
 
 def _members(

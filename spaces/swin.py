@@ -10,7 +10,7 @@ has at least 2 x 2 tokens.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spaces import stages
@@ -36,17 +36,29 @@ def padded(side: int, window: int) -> int:
     return -(-side // window) * window
 
 
+Part = Callable[..., Cost]
+
+
 def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
     """Closed form for the complete arguments of a SwinTransformer with one window size for all stages."""
+    return analyse_stages(args, image_size, _block, _merging)
+
+
+def analyse_stages(args: Mapping[str, Any], image_size: int, block: Part, merging: Part) -> Analysis:
+    """Closed form of a network that is one but for its parts.
+
+    block(side, window, width, heads, ratio): a block in a stage whose map has this side, and whose window fits it.
+    merging(side, width): what leads into a stage, from maps of this width to one of this side, twice as wide.
+    """
     grid = image_size // args["patch_size"]
     width = args["embed_dim"]
     cost = patches(grid, args["patch_size"], args["in_chans"], width) + norm(width)
     stages = zip(maps(grid, len(args["depths"])), args["depths"], args["num_heads"], strict=True)
     for stage, (side, depth, heads) in enumerate(stages):
         if stage:
-            cost += norm(4 * width) + linear(side * side, 4 * width, 2 * width, bias=False)
+            cost += merging(side, width)
             width *= 2
-        cost += _block(side, min(args["window_size"], side), width, heads, args["mlp_ratio"]) * depth
+        cost += block(side, min(args["window_size"], side), width, heads, args["mlp_ratio"]) * depth
     head = linear(1, width, args["num_classes"]) if args["num_classes"] else Cost()
     return total(cost + norm(width) + head, grid * grid)
 
@@ -58,11 +70,16 @@ def _block(side: int, window: int, width: int, heads: int, ratio: float) -> Cost
     return norm(width) * 2 + biases + mixed + mlp(side * side, width, ratio)
 
 
-def _published(heads: int, depth_3: int) -> dict[str, Value]:
+def _merging(side: int, width: int) -> Cost:
+    return norm(4 * width) + linear(side * side, 4 * width, 2 * width, bias=False)
+
+
+def published(heads: int, depth_3: int, window: int = 7) -> dict[str, Value]:
+    """A network of four stages as in the papers."""
     depths: dict[str, Value] = {"depth_1": 2, "depth_2": 2, "depth_3": depth_3, "depth_4": 2}
     return {
         "patch_size": 4,
-        "window": 7,
+        "window": window,
         "num_stages": 4,
         **depths,
         "heads": heads,
@@ -72,9 +89,9 @@ def _published(heads: int, depth_3: int) -> dict[str, Value]:
 
 
 NAMED: dict[str, Mapping[str, Value]] = {
-    "swin_tiny_patch4_window7_224": _published(3, 6),
-    "swin_small_patch4_window7_224": _published(3, 18),
-    "swin_base_patch4_window7_224": _published(4, 18),
+    "swin_tiny_patch4_window7_224": published(3, 6),
+    "swin_small_patch4_window7_224": published(3, 18),
+    "swin_base_patch4_window7_224": published(4, 18),
 }
 
 
@@ -83,6 +100,7 @@ class Swin:
     stage, mlp_ratio."""
 
     name = "swin"
+    model = MODEL
     conditions: Mapping[str, Condition] = stages.CONDITIONS
     named: Mapping[str, Mapping[str, Value]] = NAMED
 
@@ -129,4 +147,4 @@ class Swin:
             "mlp_ratio": float(values["mlp_ratio"]),
             **task_args(task),
         }
-        return ArchSpec(MODEL, args, task.image_size)
+        return ArchSpec(self.model, args, task.image_size)

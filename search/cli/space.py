@@ -43,20 +43,23 @@ def space(
 ) -> None:
     """Show what a preset searches: dimensions, size, samples and what they cost; or a timm model as a point."""
     from spaces.dims import SpaceError
-    from spaces.registry import PRESETS, make_space, named_space
+    from spaces.registry import PRESETS, make_space, named_space, published_size
     from spaces.spec import Task
 
     if (preset is None) == (named is None):
         raise UsageError(f"space: give one of a preset ({', '.join(PRESETS)}) and --named TIMM_NAME")
     if named is not None and families is not None:
         raise UsageError("space: --families does not go with --named")
-    shown_size = 224 if named else PRESETS[preset].example_size if preset in PRESETS else 32
-    task = Task(
-        image_size=shown_size if image_size is None else image_size,
-        channels=3 if channels is None else channels,
-        num_classes=(1000 if named else 10) if classes is None else classes,
-    )
     try:
+        if named is not None:
+            own_size = published_size(named)
+        else:
+            own_size = PRESETS[preset].example_size if preset in PRESETS else 32
+        task = Task(
+            image_size=own_size if image_size is None else image_size,
+            channels=3 if channels is None else channels,
+            num_classes=(1000 if named else 10) if classes is None else classes,
+        )
         if named is not None:
             shown = named_space(named, task)
         else:

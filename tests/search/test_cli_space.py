@@ -46,6 +46,11 @@ def test_a_named_model_is_shown_for_another_task(capsys):
     assert space["samples"][0]["params"] == 28_288_354 - 990 * 769
 
 
+def test_a_named_model_is_shown_at_the_image_size_that_it_was_published_for(capsys):
+    (sample,) = shown(capsys, "--named", "swinv2_tiny_window8_256")["samples"]
+    assert (sample["spec"]["image_size"], sample["params"]) == (256, 28_347_154)
+
+
 def test_families_narrow_the_space(capsys):
     space = shown(capsys, "small", "--families", "vit,hybrid")
     assert space["dimensions"][0]["values"] == ["vit", "hybrid"]

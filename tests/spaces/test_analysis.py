@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from spaces import models
 from spaces.analysis import analyse, knows
-from spaces.registry import FAMILIES
+from spaces.registry import FAMILIES, published_size
 from spaces.spec import ArchSpec
 
 FIGURES = [
@@ -49,7 +49,7 @@ def test_the_field_s_models_have_their_known_shapes(name, expected):
     "name", [name for family in FAMILIES.values() for name in family.named if timm.is_model(name)]
 )
 def test_a_named_model_of_timm_has_the_parameters_of_its_point(name):
-    spec = ArchSpec(name, {}, 224)
+    spec = ArchSpec(name, {}, published_size(name))
     assert models.count(spec) == analyse(spec).params
 
 

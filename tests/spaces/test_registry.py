@@ -9,7 +9,15 @@ import sys
 import pytest
 
 from spaces.dims import Choice
-from spaces.registry import FAMILIES, PRESETS, SpaceError, make_space, named_space, preset_for
+from spaces.registry import (
+    FAMILIES,
+    PRESETS,
+    SpaceError,
+    make_space,
+    named_space,
+    preset_for,
+    published_size,
+)
 from spaces.spec import Task
 
 DIGITS = Task(image_size=8, channels=1, num_classes=10)
@@ -132,6 +140,14 @@ def test_a_named_model_is_a_space_of_one_point():
     point = space.sample(random.Random(0))
     assert space.size() == 1
     assert (point["vit.depth"], point["vit.heads"], point["vit.patch_size"]) == (12, 3, 16)
+
+
+def test_a_named_model_has_the_image_size_that_it_was_published_for():
+    assert named_space("swin_tiny_patch4_window7_224").task == Task(224, 3, 1000)
+    assert named_space("swinv2_tiny_window8_256").task == Task(256, 3, 1000)
+    assert named_space("swinv2_tiny_window8_256", Task(128, 3, 10)).task.image_size == 128
+    with pytest.raises(SpaceError, match="named: unknown name 'swinv3'"):
+        published_size("swinv3")
 
 
 def test_a_named_model_that_no_family_covers_is_refused():
