@@ -39,7 +39,7 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
 def _attention(grid: int, width: int, heads: int, max_distance: int) -> Cost:
     patches, inner = grid * grid, heads * HEAD_WIDTH
     tokens = patches + 1
-    mixed = mixing(tokens, tokens, inner, heads)
+    mixed = mixing(tokens, tokens, inner, heads, is_fused=False)
     relative = Cost(
         params=4 * (2 * max_distance + 2) * HEAD_WIDTH,
         flops=8 * patches * grid * inner,

@@ -16,7 +16,7 @@ class Cost:
 
     convolution_flops: those FLOPs that are of convolutions, the cutting into patches not among them. blocks: blocks
     with attention; sparse_blocks: those of them that see a part of the map only. widths, head_widths: sums over the
-    blocks.
+    blocks. unstored: those activations that fused attention never stores.
     """
 
     params: int = 0
@@ -27,6 +27,7 @@ class Cost:
     sparse_blocks: int = 0
     widths: int = 0
     head_widths: int = 0
+    unstored: int = 0
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(*(one + more for one, more in zip(self._parts(), other._parts(), strict=True)))
@@ -44,6 +45,7 @@ class Cost:
             self.sparse_blocks,
             self.widths,
             self.head_widths,
+            self.unstored,
         )
 
 
@@ -54,7 +56,8 @@ class Analysis:
     tokens: length of the (first) sequence that attention sees, with the class token where there is one; 0 for a
     network without attention. depth: blocks with attention. width, head_width: of their heads together and of one, on
     average. sparse_share: share of those blocks that see a part of the map only. convolution_share: share of the FLOPs
-    that convolutions take, the cutting into patches not among them. The other units are those of `Cost`.
+    that convolutions take, the cutting into patches not among them. unstored: scores that fused attention never
+    stores, which are among the activations. The other units are those of `Cost`.
     """
 
     params: int
@@ -66,6 +69,7 @@ class Analysis:
     head_width: float
     sparse_share: float
     convolution_share: float
+    unstored: int
 
 
 def total(cost: Cost, tokens: int) -> Analysis:
@@ -81,6 +85,7 @@ def total(cost: Cost, tokens: int) -> Analysis:
         head_width=cost.head_widths / blocks,
         sparse_share=cost.sparse_blocks / blocks,
         convolution_share=cost.convolution_flops / max(1, cost.flops),
+        unstored=cost.unstored,
     )
 
 
@@ -108,24 +113,34 @@ def norm(width: int) -> Cost:
 
 
 def mixing(
-    queries: int, keys: int, width: int, heads: int, windows: int = 1, is_sparse: bool = False
+    queries: int,
+    keys: int,
+    width: int,
+    heads: int,
+    windows: int = 1,
+    is_sparse: bool = False,
+    is_fused: bool = True,
 ) -> Cost:
     """Scores and weighting of values in each of `windows` groups, without parameters; counts as the block that it is
-    in. width: of all heads together."""
+    in. width: of all heads together. is_fused: whether one kernel does both, which stores no scores."""
+    scores = windows * queries * heads * keys
     return Cost(
         flops=4 * windows * queries * keys * width,
-        activations=windows * queries * (heads * keys + width),
+        activations=scores + windows * queries * width,
         blocks=1,
         sparse_blocks=int(is_sparse or windows > 1),
         widths=width,
         head_widths=width // heads,
+        unstored=scores * is_fused,
     )
 
 
-def attention(tokens: int, width: int, heads: int, windows: int = 1, qkv_bias: bool = True) -> Cost:
+def attention(
+    tokens: int, width: int, heads: int, windows: int = 1, qkv_bias: bool = True, is_fused: bool = True
+) -> Cost:
     """Multi-head self-attention inside each of `windows` groups of `tokens` tokens: qkv, scores, values, projection."""
     everywhere = tokens * windows
-    mixed = mixing(tokens, tokens, width, heads, windows)
+    mixed = mixing(tokens, tokens, width, heads, windows, is_fused=is_fused)
     return linear(everywhere, width, 3 * width, qkv_bias) + mixed + linear(everywhere, width, width)
 
 

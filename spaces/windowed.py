@@ -65,7 +65,14 @@ def analyse_subsampled(args: Mapping[str, Any], image_size: int) -> Analysis:
     """Closed form for the complete arguments of our entry point whose keys and values are averaged."""
     grid, width = image_size // args["patch_size"], args["embed_dim"]
     tokens, side = grid * grid, -(-grid // args["kv_stride"])
-    mixed = mixing(tokens, side * side, width, args["num_heads"], is_sparse=True)
+    mixed = mixing(
+        tokens,
+        side * side,
+        width,
+        args["num_heads"],
+        is_sparse=True,
+        is_fused=not args["use_rel_pos"],
+    )
     cost = linear(tokens, width, width, args["qkv_bias"]) + linear(
         side * side, width, 2 * width, args["qkv_bias"]
     )
@@ -93,7 +100,14 @@ def _analyse(args: Mapping[str, Any], image_size: int, sparse: Cost) -> Analysis
 
 def _mixing(args: Mapping[str, Any], side: int, windows: int) -> Cost:
     """Attention inside each of `windows` squares of `side` x `side` patches."""
-    cost = attention(side * side, args["embed_dim"], args["num_heads"], windows, args["qkv_bias"])
+    cost = attention(
+        side * side,
+        args["embed_dim"],
+        args["num_heads"],
+        windows,
+        args["qkv_bias"],
+        is_fused=not args["use_rel_pos"],
+    )
     if not args["use_rel_pos"]:
         return cost
     relative = _relative(args, side, side)
