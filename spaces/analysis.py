@@ -105,7 +105,13 @@ def _swins() -> dict[str, Known]:
         )
         for name, own in swinv2.NAMED.items()
     }
-    return {**first, **second}
+    args = first[swin.MODEL][1]
+    return {
+        **first,
+        **second,
+        swin.UNSHIFTED: (swin.analyse, args, frozenset(args)),
+        swinv2.UNSHIFTED: (swinv2.analyse, args, frozenset(args)),
+    }
 
 
 def _windowed() -> dict[str, Known]:

@@ -17,6 +17,8 @@ from timm.layers.pos_embed_sincos import RotaryEmbeddingCat, apply_rot_embed_cat
 from timm.models import build_model_with_cfg
 from timm.models.eva import Eva
 from timm.models.resnet import BasicBlock, ResNet
+from timm.models.swin_transformer import SwinTransformer, SwinTransformerBlock
+from timm.models.swin_transformer_v2 import SwinTransformerV2, SwinTransformerV2Block
 from timm.models.vision_transformer import VisionTransformer
 from timm.models.vision_transformer_hybrid import ConvStem
 from timm.models.vision_transformer_sam import (
@@ -44,6 +46,8 @@ default_cfgs = {
     "paretovit_rotary_vit": _cfg("patch_embed.proj", "head", **_SIZED),
     "paretovit_sincos_vit": _cfg("patch_embed.proj", "head", **_SIZED),
     "paretovit_subsampled_vit": _cfg("patch_embed.proj", "head.fc", **_SIZED),
+    "paretovit_unshifted_swin": _cfg("patch_embed.proj", "head.fc", **_SIZED),
+    "paretovit_unshifted_swinv2": _cfg("patch_embed.proj", "head.fc", **_SIZED),
     "paretovit_windowed_vit": _cfg("patch_embed.proj", "head.fc", **_SIZED),
 }
 
@@ -196,6 +200,26 @@ def paretovit_subsampled_vit(
     return build_model_with_cfg(VisionTransformerSAM, "paretovit_subsampled_vit", pretrained, **args)
 
 
+def paretovit_unshifted_swin(pretrained: bool = False, **kwargs: Any) -> SwinTransformer:
+    """A SwinTransformer of which no block shifts its windows."""
+    return _unshifted(build_model_with_cfg(SwinTransformer, "paretovit_unshifted_swin", pretrained, **kwargs))
+
+
+def paretovit_unshifted_swinv2(pretrained: bool = False, **kwargs: Any) -> SwinTransformerV2:
+    """A SwinTransformerV2 of which no block shifts its windows."""
+    return _unshifted(
+        build_model_with_cfg(SwinTransformerV2, "paretovit_unshifted_swinv2", pretrained, **kwargs)
+    )
+
+
+def _unshifted(model: Any) -> Any:
+    for block in model.modules():
+        if isinstance(block, SwinTransformerBlock | SwinTransformerV2Block):
+            block.target_shift_size = block.shift_size = (0, 0)
+            block.register_buffer("attn_mask", None, persistent=False)
+    return model
+
+
 class RelativeAttention(nn.Module):
     """Self-attention of heads 64 wide whose keys and values know their place relative to the query (AutoFormer).
 
@@ -345,5 +369,7 @@ ENTRY_POINTS = (
     paretovit_rotary_vit,
     paretovit_sincos_vit,
     paretovit_subsampled_vit,
+    paretovit_unshifted_swin,
+    paretovit_unshifted_swinv2,
     paretovit_windowed_vit,
 )

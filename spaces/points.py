@@ -111,7 +111,10 @@ class FamilySpace:
     ) -> Values | None:
         values: Values = dict(branch.switches)
         for group in branch.groups:
-            parts = [p for p in group if all(p.get(key, value) == value for key, value in fixed.items())]
+            # What is wanted is most often legal as it stands, and long groups need no search then.
+            given = {**wanted, **fixed}
+            asked = {key: given[key] for key in group[0] if key in given}
+            parts = [asked] if asked in group else [p for p in group if _has(p, fixed)]
             if not parts:
                 return None
             values.update(min(parts, key=lambda part: self.gap(part, wanted)))
@@ -228,6 +231,11 @@ class FamilySpace:
             if reasons:
                 found.append((len(reasons) / len(combinations), reasons[0]))
         return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _has(part: Values, fixed: Mapping[str, Value]) -> bool:
+    """Whether the part has those of the fixed values that are its dimensions'."""
+    return all(part.get(key, value) == value for key, value in fixed.items())
 
 
 def _ranks(domain: Domain) -> dict[Value | None, int]:

@@ -6,6 +6,9 @@ first map: it would build the network of a smaller window. A map that its window
 with zero tokens, which take part in attention; that is legal here and counted, as long as the padding adds at most
 half to the tokens, on average over the stages (which cost alike: the width doubles as the map halves). The last map
 has at least 2 x 2 tokens.
+
+Every other block of a stage has its windows shifted by half their side, unless `shift` is false: then patches of
+different windows meet only where four of them are merged. That is built by our entry point.
 """
 
 from __future__ import annotations
@@ -15,12 +18,16 @@ from typing import Any
 
 from spaces import stages
 from spaces.costs import Analysis, Cost, attention, linear, mlp, norm, patches, total
-from spaces.dims import Condition, Domain, IntRange, Rule, Value
+from spaces.dims import Choice, Condition, Domain, IntRange, Rule, Value
 from spaces.spec import ArchSpec, Task
 from spaces.vit import task_args
 
 MODEL = "swin_tiny_patch4_window7_224"
+UNSHIFTED = "paretovit_unshifted_swin"
 MAX_PADDING = 1.5
+
+FIXED: Mapping[str, Value] = {"shift": True}
+"""Dimensions that are not searched unless they are named, and the value that each has then."""
 
 
 def maps(grid: int, num_stages: int) -> list[int]:
@@ -66,7 +73,7 @@ def analyse_stages(args: Mapping[str, Any], image_size: int, block: Part, mergin
 def _block(side: int, window: int, width: int, heads: int, ratio: float) -> Cost:
     windows = (padded(side, window) // window) ** 2
     biases = Cost(params=heads * (2 * window - 1) ** 2)
-    mixed = attention(window * window, width, heads, windows)
+    mixed = attention(window * window, width, heads, windows, is_fused=False)
     return norm(width) * 2 + biases + mixed + mlp(side * side, width, ratio)
 
 
@@ -97,10 +104,11 @@ NAMED: dict[str, Mapping[str, Value]] = {
 
 class Swin:
     """patch_size, window, num_stages, depth_1 .. depth_4 (of each stage there is), heads and head_width of the first
-    stage, mlp_ratio."""
+    stage, mlp_ratio; and those of `FIXED`."""
 
     name = "swin"
     model = MODEL
+    unshifted = UNSHIFTED
     conditions: Mapping[str, Condition] = stages.CONDITIONS
     named: Mapping[str, Mapping[str, Value]] = NAMED
 
@@ -109,6 +117,7 @@ class Swin:
             "patch_size": stages.strides(task),
             "window": IntRange(2, 64),
             **stages.limits(),
+            "shift": Choice((False, True)),
         }
 
     def rules(self, task: Task) -> Sequence[Rule]:
@@ -134,9 +143,11 @@ class Swin:
         return (
             Rule(("patch_size", "num_stages"), last_map),
             Rule(("patch_size", "window", "num_stages"), window_fits),
+            *(_shift_is_missed(task, num_stages) for num_stages in range(2, stages.MAX_STAGES + 1)),
         )
 
     def spec(self, task: Task, values: Mapping[str, Any]) -> ArchSpec:
+        model = self.model if {**FIXED, **values}["shift"] else self.unshifted
         stages = range(values["num_stages"])
         args = {
             "patch_size": values["patch_size"],
@@ -147,4 +158,23 @@ class Swin:
             "mlp_ratio": float(values["mlp_ratio"]),
             **task_args(task),
         }
-        return ArchSpec(self.model, args, task.image_size)
+        return ArchSpec(model, args, task.image_size)
+
+
+def _shift_is_missed(task: Task, num_stages: int) -> Rule:
+    """Without a shift, some block of these stages has to lose one: else it is the network that has it."""
+    depths = [f"depth_{stage}" for stage in range(1, num_stages + 1)]
+
+    def check(values: Mapping[str, Any]) -> str | None:
+        if values["shift"] or values["num_stages"] != num_stages:
+            return None
+        sides = maps(task.image_size // values["patch_size"], num_stages)
+        if any(
+            values[depth] > 1 and side > values["window"] for side, depth in zip(sides, depths, strict=True)
+        ):
+            return None
+        return (
+            "without shift it is the same network: no stage has two blocks and a map larger than its window"
+        )
+
+    return Rule(("patch_size", "window", "num_stages", *depths, "shift"), check)

@@ -16,6 +16,7 @@ from spaces.sized import IMAGE_SIZE
 from spaces.swin import Swin, analyse_stages, padded, published
 
 MODEL = "swinv2_tiny_window8_256"
+UNSHIFTED = "paretovit_unshifted_swinv2"
 POSITION_WIDTH = 512
 """Hidden width of the network that makes the biases of relative positions."""
 
@@ -27,7 +28,7 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
 
 def _block(side: int, window: int, width: int, heads: int, ratio: float) -> Cost:
     windows = (padded(side, window) // window) ** 2
-    mixed = attention(window * window, width, heads, windows, qkv_bias=False)
+    mixed = attention(window * window, width, heads, windows, qkv_bias=False, is_fused=False)
     own = Cost(params=2 * width + heads)
     return norm(width) * 2 + mixed + own + _positions(window, heads) + mlp(side * side, width, ratio)
 
@@ -54,4 +55,5 @@ class SwinV2(Swin):
 
     name = "swinv2"
     model = MODEL
+    unshifted = UNSHIFTED
     named: Mapping[str, Mapping[str, Value]] = NAMED

@@ -10,7 +10,7 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from spaces import vit, windowed
+from spaces import swin, vit, windowed
 from spaces.analysis import analyse
 from spaces.registry import FAMILIES, PRESETS, SpaceError, make_space, preset_for
 from spaces.spec import ArchSpec, Task
@@ -44,6 +44,13 @@ SMALL_OVERRIDES = {
         "head_width": [16],
         "mlp_ratio": [1, 2],
     },
+}
+FIXED = {
+    "vit": vit.FIXED,
+    "windowed": windowed.FIXED,
+    "deit": vit.BLOCK_FIXED,
+    "swin": swin.FIXED,
+    "swinv2": swin.FIXED,
 }
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.sampled_from(IMAGE_SIZES)
@@ -124,7 +131,7 @@ def everything(task, name):
     preset = PRESETS[name]
     families = [*preset.families, *preset.on_request]
     family = families[task.image_size % len(families)]
-    fixed = {"vit": vit.FIXED, "windowed": windowed.FIXED, "deit": vit.BLOCK_FIXED}.get(family, {})
+    fixed = FIXED.get(family, {})
     limits = FAMILIES[family].limits(task)
     return make_space(task, name, [family], {family: {key: list(limits[key].values) for key in fixed}})
 
