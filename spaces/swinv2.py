@@ -36,7 +36,8 @@ def _block(side: int, window: int, width: int, heads: int, ratio: float) -> Cost
 def _positions(window: int, heads: int) -> Cost:
     """The network runs once for all images of a batch; here its work is counted for the one image."""
     places = (2 * window - 1) ** 2
-    return linear(places, 2, POSITION_WIDTH) + linear(places, POSITION_WIDTH, heads, bias=False)
+    made = linear(places, 2, POSITION_WIDTH) + linear(places, POSITION_WIDTH, heads, bias=False)
+    return made + Cost(unstored=made.activations)
 
 
 def _merging(side: int, width: int) -> Cost:
