@@ -16,8 +16,8 @@ class Cost:
 
     convolution_flops: those FLOPs that are of convolutions, the cutting into patches not among them. blocks: blocks
     with attention; sparse_blocks: those of them that see a part of the map only. widths, head_widths: sums over the
-    blocks. unstored: those activations that training does not store for every image: scores in fused
-    attention, and what a whole batch shares.
+    blocks. unstored: those activations that training does not store for every image: scores in fused attention, and
+    what a whole batch shares.
     """
 
     params: int = 0
@@ -57,8 +57,8 @@ class Analysis:
     tokens: length of the (first) sequence that attention sees, with the class token where there is one; 0 for a
     network without attention. depth: blocks with attention. width, head_width: of their heads together and of one, on
     average. sparse_share: share of those blocks that see a part of the map only. convolution_share: share of the FLOPs
-    that convolutions take, the cutting into patches not among them. unstored: activations that training does not store for
-    every image. The other units are those of `Cost`.
+    that convolutions take, the cutting into patches not among them. unstored: activations that training does not store
+    for every image. The other units are those of `Cost`.
     """
 
     params: int
