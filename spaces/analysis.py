@@ -28,7 +28,7 @@ def _known() -> dict[str, Known]:
     ours: dict[str, Known] = {
         hybrid.MODEL: (
             hybrid.analyse,
-            hybrid.Hybrid().spec(_TASK, {**stem, **encoder}).args,
+            {**hybrid.Hybrid().spec(_TASK, {**stem, **encoder}).args, **hybrid.FIXED},
             frozenset({"stem_channels", "stem_strides"}),
         ),
         autoformer.MODEL: (
@@ -186,6 +186,8 @@ def _alike(key: str, value: object, default: object) -> bool:
 _WORDS = {
     "global_pool": tuple(vit.POOLING.values()),
     "pos_embed": ("learn", "none"),
+    "stem_norm": hybrid.NORMS,
+    "stem_activation": hybrid.ACTIVATIONS,
     "rel_pos_type": ("bias",),
 }
 _INDEXES = ("global_attn_indexes",)

@@ -5,7 +5,7 @@ This file stands on torch and timm alone: an exported model that needs it carrie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 from timm.layers.drop import DropPath
 from timm.layers.hybrid_embed import HybridEmbed
 from timm.layers.mlp import Mlp
+from timm.layers.norm import LayerNorm2d
 from timm.layers.pos_embed_sincos import RotaryEmbeddingCat, apply_rot_embed_cat, build_sincos2d_pos_embed
 from timm.models import build_model_with_cfg
 from timm.models.eva import Eva
@@ -53,18 +54,50 @@ default_cfgs = {
 
 
 def paretovit_conv_stem_vit(
-    pretrained: bool = False, *, stem_channels: Sequence[int], stem_strides: Sequence[int], **kwargs: Any
+    pretrained: bool = False,
+    *,
+    stem_channels: Sequence[int],
+    stem_strides: Sequence[int],
+    stem_norm: str = "batch",
+    stem_activation: str = "relu",
+    **kwargs: Any,
 ) -> VisionTransformer:
-    """A stem of 3 x 3 convolutions with these channels and strides, then a VisionTransformer of the last width."""
+    """A stem of 3 x 3 convolutions with these channels and strides, then a VisionTransformer of the last width.
+
+    stem_norm, after every convolution but the last: `batch`, `layer` (over the channels of a position), or `none`,
+    which gives the convolution biases. stem_activation: `relu`, `gelu` or `silu`. Raises ValueError for other words.
+    """
+    norms = {"batch": nn.BatchNorm2d, "layer": LayerNorm2d, "none": nn.BatchNorm2d}
+    activations = {"relu": nn.ReLU, "gelu": nn.GELU, "silu": nn.SiLU}
+    for name, word, legal in (
+        ("stem_norm", stem_norm, norms),
+        ("stem_activation", stem_activation, activations),
+    ):
+        if word not in legal:
+            raise ValueError(f"{name}: {word!r} is none of {', '.join(legal)}")
     backbone = ConvStem(
         in_chans=kwargs.get("in_chans", 3),
         depth=len(stem_channels),
         channels=tuple(stem_channels),
         stride=tuple(stem_strides),
+        norm_layer=norms[stem_norm],
+        act_layer=activations[stem_activation],
     )
+    if stem_norm == "none":
+        _take_norms_out(backbone, activations[stem_activation])
     embed_layer = partial(HybridEmbed, backbone=backbone, proj=False)
     args = {"embed_layer": embed_layer, "patch_size": 1, **kwargs}
     return build_model_with_cfg(VisionTransformer, "paretovit_conv_stem_vit", pretrained, **args)
+
+
+def _take_norms_out(stem: ConvStem, activation: Callable[[], nn.Module]) -> None:
+    """Biases instead, and weights that keep the scale of what goes through (He et al., arXiv:1502.01852)."""
+    for layer in list(stem)[:-1]:
+        conv = layer.conv
+        assert isinstance(conv, nn.Conv2d)
+        conv.bias = nn.Parameter(torch.zeros(conv.out_channels))
+        nn.init.kaiming_normal_(conv.weight)
+        layer.bn = activation()
 
 
 class SinCosVisionTransformer(VisionTransformer):

@@ -10,7 +10,7 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from spaces import swin, vit, windowed
+from spaces import hybrid, swin, vit, windowed
 from spaces.analysis import analyse
 from spaces.registry import FAMILIES, PRESETS, SpaceError, make_space, preset_for
 from spaces.spec import ArchSpec, Task
@@ -51,6 +51,7 @@ FIXED = {
     "deit": vit.BLOCK_FIXED,
     "swin": swin.FIXED,
     "swinv2": swin.FIXED,
+    "hybrid": hybrid.FIXED,
 }
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.sampled_from(IMAGE_SIZES)
