@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from spaces import autoformer, deit, hybrid, pit, resnet, swin, swinv2, vit, windowed
+from spaces import autoformer, coatnet, deit, hybrid, pit, resnet, swin, swinv2, vit, windowed
 from spaces.costs import Analysis
 from spaces.sized import IMAGE_SIZE
 from spaces.spec import ArchSpec, Task
@@ -58,6 +58,7 @@ def _known() -> dict[str, Known]:
         **_windowed(),
         **_swins(),
         **pits,
+        **_coatnets(),
         **resnets,
     }
 
@@ -111,6 +112,27 @@ def _swins() -> dict[str, Known]:
         **second,
         swin.UNSHIFTED: (swin.analyse, args, frozenset(args)),
         swinv2.UNSHIFTED: (swinv2.analyse, args, frozenset(args)),
+    }
+
+
+def _coatnets() -> dict[str, Known]:
+    stages = {"num_stages": 2, "kind_1": "attention", "kind_2": "maxvit", "expand_2": 4, "window_2": 7}
+    shape = {
+        "stride": 4,
+        "stem_width": 64,
+        "depth_1": 2,
+        "depth_2": 2,
+        "heads": 2,
+        "head_width": 32,
+        "mlp_ratio": 4.0,
+    }
+    ours = coatnet.CoAtNet().spec(_TASK, {**stages, **shape}).args
+    published = {key: ours[key] for key in ("img_size", "in_chans", "num_classes")}
+    return {
+        coatnet.MODEL: (coatnet.analyse, ours, frozenset(ours)),
+        **{
+            name: (partial(coatnet.analyse_published, name), published, frozenset()) for name in coatnet.NAMED
+        },
     }
 
 
@@ -186,6 +208,7 @@ def _alike(key: str, value: object, default: object) -> bool:
 _WORDS = {
     "global_pool": tuple(vit.POOLING.values()),
     "pos_embed": ("learn", "none"),
+    "kinds": coatnet.KINDS,
     "stem_norm": hybrid.NORMS,
     "stem_activation": hybrid.ACTIVATIONS,
     "rel_pos_type": ("bias",),

@@ -159,17 +159,21 @@ class FamilySpace:
             active = self._active(switches)
             rules = [rule for rule in self._rules if all(key in active for key in rule.keys)]
             free = [key for key in active if key not in switches]
+            if any(rule.check(switches) for rule in rules if all(key in switches for key in rule.keys)):
+                continue
             groups = tuple(tuple(self._legal_parts(keys, switches, rules)) for keys in _linked(free, rules))
-            if free or not any(rule.check(switches) for rule in rules):
-                yield Branch(switches, groups)
+            yield Branch(switches, groups)
 
-    def _legal_parts(self, keys: list[str], switches: Values, rules: list[Rule]) -> Iterator[Values]:
-        bound = [rule for rule in rules if any(key in keys for key in rule.keys)]
-        for combination in product(*(self._domains[key].values for key in keys)):
-            part = dict(zip(keys, combination, strict=True))
-            values = {**switches, **part}
-            if not any(rule.check(values) for rule in bound):
-                yield part
+    def _legal_parts(self, keys: list[str], switches: Values, rules: list[Rule]) -> list[Values]:
+        """Grown key by key, so that what a rule excludes is not combined with all that follows."""
+        parts: list[Values] = [{}]
+        known = set(switches)
+        for key in keys:
+            known.add(key)
+            due = [rule for rule in rules if key in rule.keys and known.issuperset(rule.keys)]
+            grown = ({**part, key: value} for part in parts for value in self._domains[key].values)
+            parts = [part for part in grown if not any(rule.check({**switches, **part}) for rule in due)]
+        return parts
 
     def _seen_dimensions(self, seen: Mapping[str, set[Value]], given: frozenset[str]) -> Iterator[Dimension]:
         if not self.branches:
@@ -204,7 +208,8 @@ class FamilySpace:
             return ()
         parent, allowed = condition
         kept = tuple(value for value in self._domains[parent].values if value in allowed)
-        return ((parent, kept),) if len(kept) < len(self._domains[parent].values) else ()
+        # What every value of the parent allows is there whenever the parent is.
+        return ((parent, kept),) if len(kept) < len(self._domains[parent].values) else self._condition(parent)
 
     def _can_be_on(self, key: str) -> bool:
         """Whether the dimension that switches this one has a value for it."""

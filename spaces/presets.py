@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spaces.autoformer import per_block
+from spaces.coatnet import per_stage
 from spaces.dims import Choice, Domain, FloatRange, Grid, IntRange
 
 
@@ -105,6 +106,13 @@ TINY = Preset(
             "window": Choice((2, 4, 7, 8)),
             **_TINY_STAGES,
         },
+        "coatnet": {
+            "stride": Grid(4, 16),
+            "stem_width": IntRange(8, 32, 8),
+            **_TINY_STAGES,
+            **per_stage(IntRange(2, 4), IntRange(2, 8)),
+            "depth_4": IntRange(1, 2),
+        },
         "pit": {
             "stride": Grid(4, 16),
             "overlap": IntRange(1, 2),
@@ -159,6 +167,13 @@ SMALL = Preset(
             "patch_size": Grid(8, 32),
             "window": Choice((4, 6, 7, 8)),
             **_SMALL_STAGES,
+        },
+        "coatnet": {
+            "stride": Grid(8, 32),
+            "stem_width": IntRange(16, 64, 16),
+            **_SMALL_STAGES,
+            **per_stage(IntRange(2, 4), IntRange(2, 8)),
+            "depth_4": IntRange(1, 2),
         },
         "pit": {
             "stride": Grid(8, 32),

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from spaces.autoformer import AutoFormer
+from spaces.coatnet import CoAtNet
 from spaces.deit import DeiT
 from spaces.dims import Choice, Domain, Family, Grid, SpaceError, parse_override
 from spaces.hybrid import Hybrid
@@ -38,7 +39,18 @@ __all__ = [
 
 FAMILIES: dict[str, Family] = {
     family.name: family
-    for family in (ViT(), DeiT(), AutoFormer(), Windowed(), Swin(), SwinV2(), PiT(), Hybrid(), Zoo())
+    for family in (
+        ViT(),
+        DeiT(),
+        AutoFormer(),
+        Windowed(),
+        Swin(),
+        SwinV2(),
+        PiT(),
+        CoAtNet(),
+        Hybrid(),
+        Zoo(),
+    )
 }
 PRESETS: dict[str, Preset] = {
     "tiny": TINY,
