@@ -33,6 +33,7 @@ from workers.errors import CandidateError, CheckpointError, DeviceError, Machine
 from workers.evaluate import evaluate_checkpoint
 from workers.job import Decision, Emit, EpochReport, Job, Kind, Outcome, Status
 from workers.measure import inputs, protocol
+from workers.memory_prediction import check_fits
 from workers.plugins import load_plugins
 from workers.settings import CostSettings, DataSettings
 from workers.train import train
@@ -138,7 +139,10 @@ def _run(job: Job, emit: Emit) -> dict[str, Any]:
         load_plugins()
         is_measure = job.kind is Kind.MEASURE
         cost = job.settings.cost
-        device = devices.resolve(cost.device, cost.threads) if is_measure else training_device(cost)
+        place = training_device(cost)
+        device = devices.resolve(cost.device, cost.threads) if is_measure else place
+        if job.kind is not Kind.EVALUATE:  # measured first: what cannot be trained is refused before that
+            check_fits(job.spec, job.settings.recipe.batch_size, place)
         with _memory(device):
             if is_measure:
                 found = _measure(job, watchdog)
