@@ -128,7 +128,7 @@ NAMED: dict[str, Mapping[str, Value]] = {
 """Those of timm whose settings are the paper's, and whose width doubles from stage to stage."""
 
 
-def per_stage(expand: IntRange, window: IntRange) -> dict[str, Domain]:
+def per_stage(expand: Domain, window: Domain) -> dict[str, Domain]:
     """Every kind in every stage, with the same expand ratios and windows in all of them."""
     return {
         **{f"kind_{stage}": Choice(KINDS) for stage in _STAGES},
