@@ -78,7 +78,7 @@ objectives: [accuracy, latency_ms]
 {_limits(wish.limits)}
 
 space:
-{_line(f"preset: {preset_for(data.image_size)}", "tiny for small images, small for larger ones")}
+{_line(f"preset: {preset_for(data.image_size)}", "by image size: tiny to 48 px, small to 144, base above")}
 #  families: [vit, swin, hybrid]    # all of the preset unless named
 #  vit:
 #    depth: [2, 4, 6]

@@ -18,6 +18,9 @@ from spaces.spec import Task
 
 Values = dict[str, Value]
 
+MAX_LINKED = 300_000
+"""Combinations that are enumerated of dimensions that rules link: a few seconds and 100 MB."""
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -102,9 +105,16 @@ class FamilySpace:
 
     def nearest(self, wanted: Mapping[str, Value], fixed: Mapping[str, Value]) -> Values | None:
         """The point with the `fixed` values that is closest to `wanted`, or None where no point has them."""
-        candidates = [self._nearest_in(branch, wanted, fixed) for branch in self.branches]
-        found = [candidate for candidate in candidates if candidate is not None]
-        return min(found, key=lambda values: self.gap(values, wanted)) if found else None
+        found: list[tuple[float, int, Values]] = []
+        gaps = [self.gap(branch.switches, wanted) for branch in self.branches]
+        for number in sorted(range(len(gaps)), key=gaps.__getitem__):
+            # Branches after this one are at least as far away by their switches alone.
+            if found and gaps[number] > min(found)[0] + 1e-9:
+                break
+            values = self._nearest_in(self.branches[number], wanted, fixed)
+            if values is not None:
+                found.append((self.gap(values, wanted), number, values))
+        return min(found)[2] if found else None
 
     def _nearest_in(
         self, branch: Branch, wanted: Mapping[str, Value], fixed: Mapping[str, Value]
@@ -169,6 +179,11 @@ class FamilySpace:
         parts: list[Values] = [{}]
         known = set(switches)
         for key in keys:
+            if len(parts) * len(self._domains[key].values) > MAX_LINKED:
+                raise SpaceError(
+                    f"{self.family.name}: {', '.join(keys)} are linked by rules, and have more than {MAX_LINKED:,} "
+                    "combinations: name fewer values of some of them"
+                )
             known.add(key)
             due = [rule for rule in rules if key in rule.keys and known.issuperset(rule.keys)]
             grown = ({**part, key: value} for part in parts for value in self._domains[key].values)

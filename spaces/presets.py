@@ -59,6 +59,24 @@ _SMALL_STAGES: Mapping[str, Domain] = {
     "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
 }
 
+_BASE_ENCODER: Mapping[str, Domain | Grid] = {
+    "depth": IntRange(4, 16),
+    "heads": IntRange(2, 12),
+    "head_width": IntRange(32, 64, 16),
+    "mlp_ratio": FloatRange(2.0, 4.0, 0.5),
+}
+_BASE_STAGES: Mapping[str, Domain] = {
+    "num_stages": IntRange(3, 4),
+    "depth_1": IntRange(1, 3),
+    "depth_2": IntRange(1, 4),
+    "depth_3": IntRange(2, 18, 2),
+    "depth_4": IntRange(1, 3),
+    "heads": IntRange(2, 4),
+    "head_width": IntRange(16, 32, 8),
+    "mlp_ratio": FloatRange(2.0, 4.0, 0.5),
+}
+_BASE_WINDOW = Choice((5, 6, 7, 8, 12, 14, 16))
+
 TINY = Preset(
     image_sizes=(8, 32),
     example_size=32,
@@ -179,6 +197,72 @@ SMALL = Preset(
             "stride": Grid(8, 32),
             "overlap": IntRange(1, 2),
             **_SMALL_STAGES,
+        },
+    },
+)
+
+
+BASE = Preset(
+    image_sizes=(160, 256),
+    example_size=224,
+    families={
+        "vit": {
+            "patch_size": Grid(7, 16),
+            **_BASE_ENCODER,
+            "pooling": POOLING,
+        },
+        "swin": {
+            "patch_size": Grid(28, 64),
+            "window": _BASE_WINDOW,
+            **_BASE_STAGES,
+        },
+        "hybrid": {
+            "stride": Grid(5, 16),
+            "stem_depth": IntRange(4, 6),
+            "stem_width": IntRange(24, 64, 8),
+            **_BASE_ENCODER,
+            "pooling": POOLING,
+        },
+    },
+    on_request={
+        "deit": {"patch_size": Grid(7, 16), **_BASE_ENCODER},
+        "autoformer": {
+            "patch_size": Grid(7, 16),
+            "width": IntRange(192, 640, 64),
+            "depth": IntRange(8, 16),
+            **per_block(IntRange(3, 10), FloatRange(2.0, 4.0, 0.5), 16),
+        },
+        "windowed": {
+            "patch_size": Grid(14, 28),
+            **_BASE_ENCODER,
+            "attention": _ATTENTION,
+            "window": Choice((5, 6, 7, 8, 14)),
+            "kv_stride": IntRange(2, 4),
+            "global_blocks": IntRange(0, 4),
+            "global_placement": _PLACEMENT,
+        },
+        "swinv2": {
+            "patch_size": Grid(28, 64),
+            "window": _BASE_WINDOW,
+            **_BASE_STAGES,
+        },
+        "coatnet": {
+            "stride": Grid(20, 64),
+            "stem_width": IntRange(32, 96, 32),
+            **_BASE_STAGES,
+            **per_stage(IntRange(2, 4), Choice((4, 5, 6, 7, 8, 14))),
+            "kind_1": Choice(("conv", "maxvit")),
+        },
+        "pit": {
+            "stride": Grid(14, 32),
+            "overlap": IntRange(1, 2),
+            "num_stages": IntRange(2, 3),
+            "depth_1": IntRange(1, 4),
+            "depth_2": IntRange(2, 8),
+            "depth_3": IntRange(2, 6),
+            "heads": IntRange(2, 4),
+            "head_width": IntRange(32, 64, 16),
+            "mlp_ratio": FloatRange(2.0, 4.0, 0.5),
         },
     },
 )

@@ -15,7 +15,7 @@ from spaces.dims import Choice, Domain, Family, Grid, SpaceError, parse_override
 from spaces.hybrid import Hybrid
 from spaces.pit import PiT
 from spaces.points import FamilySpace
-from spaces.presets import AUTOFORMER_BASE, AUTOFORMER_SMALL, AUTOFORMER_TINY, SMALL, TINY, Preset
+from spaces.presets import AUTOFORMER_BASE, AUTOFORMER_SMALL, AUTOFORMER_TINY, BASE, SMALL, TINY, Preset
 from spaces.sized import IMAGE_SIZE, LEGAL_SIZES, MAX_SIZES, Sized
 from spaces.space import Space
 from spaces.spec import Task
@@ -55,6 +55,7 @@ FAMILIES: dict[str, Family] = {
 PRESETS: dict[str, Preset] = {
     "tiny": TINY,
     "small": SMALL,
+    "base": BASE,
     "autoformer-tiny": AUTOFORMER_TINY,
     "autoformer-small": AUTOFORMER_SMALL,
     "autoformer-base": AUTOFORMER_BASE,
@@ -62,8 +63,8 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset_for(image_size: int) -> str:
-    """The preset for images of this side in pixels: `tiny` up to 48, `small` above."""
-    return "tiny" if image_size <= 48 else "small"
+    """The preset for images of this side in pixels: `tiny` up to 48, `small` up to 144, `base` above."""
+    return "tiny" if image_size <= 48 else "small" if image_size <= 144 else "base"
 
 
 def image_sizes(raw: object, key: str = IMAGE_SIZE) -> list[int]:

@@ -19,7 +19,9 @@ NUM_DRAWN = 200
 def space(
     preset: Annotated[
         str | None,
-        typer.Argument(help="A preset: tiny, small, autoformer-tiny, -small or -base.", show_default=False),
+        typer.Argument(
+            help="A preset: tiny, small, base, autoformer-tiny, -small or -base.", show_default=False
+        ),
     ] = None,
     named: Annotated[
         str | None,
@@ -30,7 +32,8 @@ def space(
         ),
     ] = None,
     image_size: Annotated[
-        int | None, typer.Option("--image-size", help="Side of the images, px.  [32 tiny, 64 small]")
+        int | None,
+        typer.Option("--image-size", help="Side of the images, px.  [32 tiny, 64 small, 224 base]"),
     ] = None,
     channels: Annotated[int | None, typer.Option("--channels", help="Channels of the images.  [3]")] = None,
     classes: Annotated[

@@ -51,6 +51,12 @@ def test_a_named_model_is_shown_at_the_image_size_that_it_was_published_for(caps
     assert (sample["spec"]["image_size"], sample["params"]) == (256, 28_347_154)
 
 
+def test_the_preset_for_large_images_is_shown_at_224_pixels(capsys):
+    space = shown(capsys, "base")
+    assert space["dimensions"][0]["values"] == ["vit", "swin", "hybrid"]
+    assert {sample["spec"]["image_size"] for sample in space["samples"]} == {224}
+
+
 def test_families_narrow_the_space(capsys):
     space = shown(capsys, "small", "--families", "vit,hybrid")
     assert space["dimensions"][0]["values"] == ["vit", "hybrid"]
@@ -68,7 +74,7 @@ def test_the_table_shows_every_dimension(capsys):
     [
         (
             [],
-            "give one of a preset (tiny, small, autoformer-tiny, autoformer-small, autoformer-base) and --named",
+            "give one of a preset (tiny, small, base, autoformer-tiny, autoformer-small, autoformer-base) and",
         ),
         (["tiny", "--named", "deit_tiny_patch16_224"], "give one of"),
         (["tnii"], "preset: unknown name 'tnii'; nearest: tiny"),

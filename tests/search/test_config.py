@@ -143,7 +143,7 @@ def test_a_later_error_names_the_line_too(write):
         ("space: {families: []}", "space.families: is empty"),
         ("space: {families: [swin], vit: {depth: [2]}}", "space.vit: is not among space.families"),
         ("space: {vit: 3}", "space.vit: needs `key: value` lines, not 3"),
-        ("space: {preset: huge}", "space.preset: unknown 'huge'; known: tiny, small"),
+        ("space: {preset: huge}", "space.preset: unknown 'huge'; known: tiny, small, base"),
         ("space: {image_size: [32, 2]}", "space.image_size: 2 is not legal; legal: 4 to 1024"),
         ("space: {image_size: {low: 32}}", "space.image_size: a range needs low and high; high is missing"),
         ("finalists: {count: 5}", "finalists.count: finalists are not built yet; use 0"),

@@ -142,7 +142,7 @@ MISTAKES = {
         HEAD + "space: {families: [vit, mamba]}\n", (":3: space.families:", "'mamba'", "swin")
     ),
     "an unknown preset": Mistake(
-        HEAD + "space: {preset: huge}\n", (":3: space.preset:", "'huge'", "tiny, small")
+        HEAD + "space: {preset: huge}\n", (":3: space.preset:", "'huge'", "tiny, small, base")
     ),
     "a patch that does not divide": Mistake(
         HEAD + "space:\n  families: [vit]\n  vit: {patch_size: [3]}\n", (":5: space.vit.patch_size:", "3")

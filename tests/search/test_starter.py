@@ -25,6 +25,7 @@ def test_a_path_reads_back_as_it_was(path):
 def test_settings_follow_the_images():
     small, large = written(summary(8)), written(summary(96, train=90_000))
     assert (small["space"]["preset"], large["space"]["preset"]) == ("tiny", "small")
+    assert written(summary(224))["space"]["preset"] == "base"
     assert small["training"]["epochs"] > large["training"]["epochs"]
     assert small["training"]["batch_size"] < large["training"]["batch_size"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -29,7 +30,17 @@ def dimension(space, name):
 
 
 @pytest.mark.parametrize(
-    ("image_size", "preset"), [(8, "tiny"), (28, "tiny"), (32, "tiny"), (64, "small"), (224, "small")]
+    ("image_size", "preset"),
+    [
+        (8, "tiny"),
+        (32, "tiny"),
+        (48, "tiny"),
+        (64, "small"),
+        (144, "small"),
+        (160, "base"),
+        (224, "base"),
+        (256, "base"),
+    ],
 )
 def test_the_preset_follows_the_image_size(image_size, preset):
     assert preset_for(image_size) == preset
@@ -44,11 +55,52 @@ def test_every_preset_searches_every_family_at_both_ends_of_its_sizes(name):
             assert make_space(task, name, families=[family]).families == (family,)
 
 
-@pytest.mark.parametrize("name", ["tiny", "small"])
+@pytest.mark.parametrize("name", ["tiny", "small", "base"])
 def test_every_family_but_the_zoo_is_in_every_preset_for_all_sizes(name):
     preset = PRESETS[name]
     assert {*preset.families, *preset.on_request} == FAMILIES.keys() - {"zoo"}
     assert not preset.families.keys() & preset.on_request.keys()
+
+
+FIELD = {
+    "vit": [
+        "vit_tiny_patch16_224",
+        "vit_small_patch16_224",
+        "vit_small_patch32_224",
+        "vit_base_patch16_224",
+        "vit_base_patch32_224",
+        "deit_tiny_patch16_224",
+        "deit_small_patch16_224",
+        "deit_base_patch16_224",
+    ],
+    "deit": [f"deit_{size}_distilled_patch16_224" for size in ("tiny", "small", "base")],
+    "swin": [f"swin_{size}_patch4_window7_224" for size in ("tiny", "small", "base")],
+    "swinv2": [
+        f"swinv2_{size}_window{window}_256" for size in ("tiny", "small", "base") for window in (8, 16)
+    ],
+    "pit": ["pit_ti_224", "pit_xs_224", "pit_s_224", "pit_b_224"],
+    "autoformer": ["autoformer_tiny", "autoformer_small", "autoformer_base"],
+}
+
+
+@pytest.mark.parametrize(("family", "names"), FIELD.items())
+def test_the_field_s_networks_lie_in_the_ranges_of_base(family, names):
+    for name in names:
+        published = named_space(name)
+        space = make_space(published.task, "base", families=[family])
+        point = published.sample(random.Random(0))
+        assert space.illegal(point) is None, name
+        assert space.spec(point) == published.spec(point)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_space_is_made_in_under_a_second_with_all_families_and_image_sizes(name):
+    preset = PRESETS[name]
+    every = [*preset.families, *preset.on_request]
+    sizes = sorted({*preset.image_sizes, preset.example_size})
+    start = time.process_time()
+    make_space(Task(preset.example_size, 3, 10), name, families=every, overrides={"image_size": sizes})
+    assert time.process_time() - start < 1
 
 
 def test_a_family_on_request_has_to_be_named():
@@ -105,6 +157,12 @@ def test_an_override_that_cannot_be_is_refused_with_the_reason(overrides, says):
         make_space(FASHION, overrides=overrides)
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_more_combinations_than_can_be_enumerated_are_refused_with_the_remedy():
+    every = {"shift": [False, True], **{f"depth_{stage}": {"low": 1, "high": 32} for stage in (1, 2, 3)}}
+    with pytest.raises(SpaceError, match=r"swin: patch_size, window, .* than 300,000 .*: name fewer values"):
+        make_space(FASHION, families=["swin"], overrides={"swin": every})
 
 
 @pytest.mark.parametrize(
