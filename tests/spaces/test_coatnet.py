@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from unittest.mock import patch
 
 import pytest
 import timm
 import torch
 from timm.layers.drop import DropPath
+from torch.nn import functional
 
 from spaces import coatnet, models
 from spaces.analysis import analyse, knows
@@ -128,6 +130,19 @@ def test_blocks_of_attention_are_counted_by_what_they_see():
     assert mixed.head_width == 16
     whole = analyse(one_coatnet(32, ("maxvit", "attention"), windows=(8,), **alike))
     assert whole.sparse_share == 0
+
+
+def test_scores_are_never_stored_since_every_block_with_attention_fuses_them():
+    spec = one_coatnet(32, ("maxvit", "attention"), windows=(4,))
+    known = analyse(spec)
+    fused = functional.scaled_dot_product_attention
+    with (
+        torch.no_grad(),
+        patch("torch.nn.functional.scaled_dot_product_attention", side_effect=fused) as calls,
+    ):
+        models.build(spec)(torch.zeros(1, 3, 32, 32))
+    assert calls.call_count == known.depth
+    assert known.unstored == 2 * 2 * 16 * 16 * 4 * 4 + 2 * 4 * 8**4
 
 
 def test_a_network_of_attention_alone_has_no_convolutions_but_its_stem_s():
