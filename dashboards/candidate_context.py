@@ -60,7 +60,7 @@ def values(data: CandidateData) -> dict[str, Any]:
         "analysis": [
             (name.replace("_", " "), words.scaled(float(value))) for name, value in row.analysis.items()
         ],
-        "rebuild": words.rebuild(row.spec.model, row.spec.args),
+        "rebuild": words.rebuild(row.spec.model, row.spec.args, point.module),
         "quantities": _quantities(data, point),
         "epochs": data.epochs,
         "number": words.number,

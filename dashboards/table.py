@@ -119,7 +119,7 @@ def _row(point: Point, front: FrontInfo, href: str) -> Row:
         others=tuple(cell(point, name) for name in front.axes if name not in front.objectives),
         epoch=point.epoch,
         architecture=point.architecture,
-        rebuild=words.rebuild(point.spec.model, point.spec.args),
+        rebuild=words.rebuild(point.spec.model, point.spec.args, point.module),
         note=point.note,
     )
 

@@ -73,10 +73,11 @@ def architecture(family: str, point: Mapping[str, Any], model: str) -> str:
     return ", ".join(parts) or model
 
 
-def rebuild(model: str, args: Mapping[str, Any]) -> str:
+def rebuild(model: str, args: Mapping[str, Any], module: str | None = None) -> str:
     """A line of Python that builds the network again, with fresh weights, as it stands. `spaces.models` makes timm know
-    the models of ours."""
-    modules = "timm, spaces.models" if model.startswith(_OURS) else "timm"
+    the models of ours, and `module` those of the user's."""
+    own = "spaces.models" if model.startswith(_OURS) else module
+    modules = f"timm, {own}" if own else "timm"
     arguments = "".join(f", {name}={value!r}" for name, value in args.items())
     return f"import {modules}; timm.create_model({model!r}{arguments})"
 

@@ -29,6 +29,7 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
         "search": search.name,
         **_known(point),
         "point": dict(row.point),
+        "module": point.module,
         "analysis": dict(row.analysis),
         "epochs_in_full": epochs,
         "by_rung": {str(budgets[index]): dict(values) for index, values in sorted(row.by_rung.items())},

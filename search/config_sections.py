@@ -15,6 +15,9 @@ from search.config_yaml import shown
 from spaces import registry
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
+REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+"""A class of the user's, `module:Class`."""
+
 WEIGHTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,94}")
 NAME_RULE = "needs 1 to 80 letters, digits, dots, dashes or underscores, and no dot or dash in front"
 
@@ -101,8 +104,9 @@ def _check_ladder(rungs: Sequence[int]) -> None:
 
 
 class SpaceSettings(BaseModel):
-    """What is searched. preset: a named space; None by image size. families: None for all of the preset.
-    image_size: sides in pixels that candidates see, one, a list, or low, high and step; None for that of the data.
+    """What is searched. preset: a named space; None by image size. families: None for all of the preset; one of the
+    user's own is named `module:Class`. image_size: sides in pixels that candidates see, one, a list, or low, high and
+    step; None for that of the data.
 
     A key with a family's name narrows or changes its dimensions: a list of choices, or low, high and step.
     """
@@ -113,6 +117,11 @@ class SpaceSettings(BaseModel):
     preset: str | None = None
     families: tuple[str, ...] | None = None
     image_size: Any = None
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The families of the user's own, as they are named."""
+        return tuple(name for name in self.families or () if REFERENCE.fullmatch(name))
 
     @property
     def ranges(self) -> dict[str, Any]:
@@ -130,9 +139,15 @@ class SpaceSettings(BaseModel):
             if not self.families:
                 raise ValueError(f"families: is empty; known: {', '.join(registry.FAMILIES)}")
             for family in self.families:
-                _known("families", family, registry.FAMILIES)
+                if family not in (*registry.FAMILIES, *self.references):
+                    near = nearest(family, list(registry.FAMILIES))
+                    raise ValueError(
+                        f"families: unknown {shown(family)}; {near}; a class of yours is module:Class"
+                    )
         for family in self.__pydantic_extra__:
             if family not in registry.FAMILIES:
+                if self.references:
+                    continue  # it may be the name of one of those, which `search.own_families` will know
                 known = ["preset", "families", "image_size", *registry.FAMILIES]
                 raise ValueError(f"{family}: unknown key or family; {nearest(family, known)}")
             if self.families is not None and family not in self.families:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from search import gate, lease, news, reconcile, rungs
+from search import gate, hints, lease, news, reconcile, rungs
 from search.errors import UserError
 from search.memory import Memory
 from search.objectives import resolve
@@ -27,6 +27,7 @@ from search.store.models import Candidate, JobRow, Search
 from search.store.session import Store
 from search.store.write import candidates, jobs, results, searches
 from search.study import Study
+from spaces.dims import SpaceError
 from workers.job import Decision, EpochReport, Job, Kind, Outcome
 
 T = TypeVar("T")
@@ -245,18 +246,22 @@ class Driver:
         self._after(number)
 
     def _propose(self) -> bool:
+        """Raises UserError when a family of the user's own fails at a point."""
         number = self._memory.next_number
         try:
             proposal = self.study.ask(number, self._memory.known, self._memory.taken)
+            self._write(
+                lambda s, _: self._settler.add_candidate(
+                    s, number, proposal.point, proposal.spec, proposal.trial, self._memory.baselines
+                )
+            )
         except Exhausted:
             self._exhausted = True
             self._event("exhausted", f"the space holds nothing beyond the {number - 1} architectures tried")
             return True
-        self._write(
-            lambda s, _: self._settler.add_candidate(
-                s, number, proposal.point, proposal.spec, proposal.trial, self._memory.baselines
-            )
-        )
+        except SpaceError as error:
+            again = hints.command("resume", self.name)
+            raise UserError(f"space.{error}; mend that, then: {again}") from error
         self._after(number)
         return True
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from search import gate, pareto
+from search.brought import Brought
 from search.front_words import accuracy_after, how_measured
 from search.objectives import QUANTITIES, Limit, Quantity, parse_constraints, parse_objectives, resolve
 from search.states import CandidateState
@@ -58,12 +59,14 @@ class Conditions:
 @dataclass(frozen=True)
 class FrontPoint:
     """A candidate or baseline as it stands. values, intervals (95%): by quantity, measured ones under the
-    search's conditions only."""
+    search's conditions only. module: of the user's own, to import before timm builds it; None where timm and
+    `spaces.models` are enough."""
 
     row: CandidateRow
     standing: Standing
     values: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
+    module: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         row = self.row
@@ -136,7 +139,11 @@ def front_view(session: Reader | Session, search: SearchRow) -> FrontView:
     known = {row.id: _known(row, figures.get(row.id)) for row in rows}
     limits = _limits(search, [(row, known[row.id][0]) for row in rows if row.is_baseline])
     standings = _standings(rows, {key: values for key, (values, _) in known.items()}, objectives, limits)
-    points = [FrontPoint(row, standings[row.id], *known[row.id]) for row in rows]
+    brought = Brought.of(search.data)
+    points = [
+        FrontPoint(row, standings[row.id], *known[row.id], brought.module(row.family, row.spec.model))
+        for row in rows
+    ]
     front = [point for point in points if point.standing == Standing.FRONT]
     return FrontView(
         search=search,

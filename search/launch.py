@@ -13,7 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from search import hints, lease, leftovers, validate
+from search import hints, lease, leftovers, own_families, validate
+from search.brought import Brought
 from search.config import SearchConfig, from_dict
 from search.driver import Driver
 from search.errors import UserError
@@ -21,6 +22,7 @@ from search.leaving import leave, write_plainly
 from search.plan import Plan
 from search.states import ENDED_SEARCH, SearchState
 from search.store.location import locate
+from search.store.read.candidates import candidates
 from search.store.read.searches import search_by_name
 from search.store.read.searches import searches as all_searches
 from search.store.session import Store, open_store
@@ -62,6 +64,7 @@ def start(config: SearchConfig, db: str | None, say: Say, show: Say = lambda _: 
     store = open_store(db, create=True)
     try:
         data = asdict(checked.plan.data) | {"num_classes": len(checked.plan.data.class_names)}
+        data |= own_families.brought(checked.plan).to_dict()
         store.write(
             lambda s: searches.create(
                 s, config.name, checked.plan.config.to_dict(), data, str(artifacts), checked.deadline
@@ -107,6 +110,10 @@ def resume(
                 f"(digest {checked.plan.data.digest}, then {row.data['digest']}); bring the old ones back, "
                 "or start another search"
             )
+        if checked.plan.own:
+            with store.read() as reader:
+                rows = candidates(reader, row.id)
+            own_families.check_unchanged(checked.plan, Brought.of(row.data), rows)
         values = config.to_dict()
         return _drive(
             store,

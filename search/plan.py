@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from search import rungs
 from search.config import SearchConfig, job_settings
 from search.objectives import Constraint, Quantity, parse_constraints, parse_objectives
+from search.own_family import OwnFamily, guarded
 from spaces import analysis
 from spaces.baselines import SCALED, default_baseline, median_params
 from spaces.registry import Space, make_space
@@ -23,7 +24,7 @@ from workers.settings import JobSettings
 class Plan:
     """rungs: cumulative epochs. baselines: name -> spec; baseline_analysis: name -> what is known of it in closed form,
     nothing for a network without one. measurement_key: the conditions, but for the device, under which a figure
-    measured before is the same figure."""
+    measured before is the same figure. own: families of the user's, by name."""
 
     config: SearchConfig
     space: Space
@@ -34,6 +35,7 @@ class Plan:
     settings: JobSettings
     data: DataSummary
     baseline_analysis: Mapping[str, Mapping[str, float]]
+    own: Mapping[str, OwnFamily] = field(default_factory=dict)
 
     @property
     def measurement_key(self) -> dict[str, Any]:
@@ -46,6 +48,13 @@ class Plan:
             "protocol": PROTOCOL,
         }
 
+    def closed_form(self, family: str, spec: ArchSpec) -> dict[str, Any]:
+        """What is known of a network of a family without building it; empty where nothing is. Raises SpaceError where
+        the user's own closed form fails."""
+        own = self.own.get(family)
+        known = None if own is None else own.analyse(spec)
+        return closed_form(spec) if known is None else asdict(known)
+
     def with_baselines(self, specs: Mapping[str, ArchSpec]) -> Plan:
         """The same with these baselines, in the config too."""
         return replace(
@@ -56,14 +65,24 @@ class Plan:
         )
 
 
-def make_plan(config: SearchConfig, data: DataSummary, zoo: Zoo | None = None) -> Plan:
+def make_plan(
+    config: SearchConfig,
+    data: DataSummary,
+    zoo: Zoo | None = None,
+    own: Mapping[str, OwnFamily] | None = None,
+) -> Plan:
     """A config that says nothing of baselines has the scaled ResNet alone; `search.pretrained.with_defaults` adds more.
 
-    zoo: knows the pretrained networks that the config names. Raises SpaceError when the space cannot be made for these
-    images.
+    zoo: knows the pretrained networks that the config names. own: the families of the user's that it names, by how it
+    names them. Raises SpaceError when the space cannot be made for these images.
     """
     task = Task(data.image_size, data.channels, len(data.class_names))
-    space = make_space(task, config.space.preset, config.space.families, config.space.ranges, zoo)
+    own = own or {}
+    by_name = {family.name: family for family in own.values()}
+    families = config.space.families
+    if families is not None:
+        families = [own[name].name if name in own else name for name in families]
+    space = make_space(task, config.space.preset, families, config.space.ranges, zoo, by_name)
     baselines = _baselines(config, space)
     return Plan(
         config=config,
@@ -75,6 +94,7 @@ def make_plan(config: SearchConfig, data: DataSummary, zoo: Zoo | None = None) -
         settings=job_settings(config),
         data=data,
         baseline_analysis={name: closed_form(spec) for name, spec in baselines.items()},
+        own=by_name,
     )
 
 
@@ -99,4 +119,4 @@ def _baselines(config: SearchConfig, space: Space) -> dict[str, ArchSpec]:
 def _count(spec: ArchSpec) -> int:
     from spaces import models
 
-    return models.count(spec)
+    return guarded(f"{spec.model} with {dict(spec.args)}", "building it", lambda: models.count(spec))

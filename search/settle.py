@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from search import gate, provenance
 from search.objectives import resolve
-from search.plan import Plan, closed_form
+from search.plan import Plan
 from search.states import AttemptState, CandidateState, JobState
 from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
@@ -49,7 +49,8 @@ class Settler:
         baselines: Baselines,
     ) -> None:
         """Adds a proposed candidate, and its measurement."""
-        family, known = str(point["family"]), closed_form(spec)
+        family = str(point["family"])
+        known = self.plan.closed_form(family, spec)
         row = candidates.add(
             session, self.search_id, number, family, spec, point=point, analysis=known, trial=trial
         )

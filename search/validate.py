@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from search import deadline, pretrained
+from search import deadline, own_families, pretrained
 from search.config import SearchConfig, sections
 from search.errors import UsageError
 from search.plan import Plan, closed_form, make_plan
@@ -114,6 +114,7 @@ def dry_build(plan: Plan, count: int) -> DryBuild:
 def _before_images(config: SearchConfig, now: float) -> float | None:
     """What can be checked without looking at images; returns the deadline."""
     ends = _deadline(config, now)
+    own_families.named(config)
     _check_artifacts(config)
     _check_device(config)
     folder = config.training.weights_dir
@@ -123,13 +124,14 @@ def _before_images(config: SearchConfig, now: float) -> float | None:
 
 
 def _plan(config: SearchConfig, data: DataSummary) -> Plan:
-    """The plan, with the config's own baselines tried."""
+    """The plan, with the user's own families and the config's own baselines tried."""
+    own = own_families.named(config)
     try:
-        plan = make_plan(config, data, pretrained.zoo_of(config))
+        plan = make_plan(config, data, pretrained.zoo_of(config), own)
+        own_families.try_out(plan)
     except SpaceError as error:
-        raise _located(
-            config, "space", error, inside=("preset", "families", "image_size", *registry.FAMILIES)
-        ) from None
+        names = [*registry.FAMILIES, *(family.name for family in own.values())]
+        raise _located(config, "space", error, inside=("preset", "families", "image_size", *names)) from error
     pretrained.check_recipe(plan)
     for name in config.baselines or {}:
         _run_on_meta(config, f"baselines.{name}", plan.baselines[name])
@@ -147,6 +149,9 @@ def _check_quantities(plan: Plan) -> None:
             raise config.error(key, f"{name!r}: the FLOPs of a timm model are not known; give a number")
     asked = [f"constraints.{c.name}" for c in plan.constraints if c.name == "flops"]
     asked += ["objectives" for objective in plan.objectives if objective.name == "flops"]
+    if asked and (lacking := own_families.without_flops(plan)):
+        text = f"the FLOPs of {lacking[0]} are not known; give its class analyse(spec), or leave flops out of this"
+        raise config.error(asked[0], text)
     unknown = [name for name in pretrained.zoo_models(plan.space) if not _has_flops(plan, name)]
     if asked and unknown:
         text = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from spaces.autoformer import AutoFormer
 from spaces.coatnet import CoAtNet
@@ -36,6 +36,17 @@ __all__ = [
     "preset_for",
     "published_size",
 ]
+
+Ranges = Mapping[str, Domain | Grid]
+
+
+class Ranged(Family, Protocol):
+    """A family that says itself what is searched where nothing is said."""
+
+    def ranges(self, task: Task) -> Ranges | None:
+        """By dimension; None for all that is legal."""
+        ...
+
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -81,6 +92,7 @@ def make_space(
     families: Sequence[str] | None = None,
     overrides: Mapping[str, Any] | None = None,
     zoo: Zoo | None = None,
+    own: Mapping[str, Ranged] | None = None,
 ) -> Space:
     """The space of a task.
 
@@ -88,35 +100,32 @@ def make_space(
     this image size; `zoo`, and those that the preset has on request, have to be named. overrides: {"vit":
     {"patch_size": [2, 4], "depth": {"low": 2, "high": 6}}}; a list of values, or low, high and step; and {"image_size":
     [28, 32]}, for all families, each of which takes the sizes that it has a legal point at. zoo: the one to take for
-    the family of that name; None knows the well-known names alone. Raises SpaceError naming the key, the value and
-    what is legal.
+    the family of that name; None knows the well-known names alone. own: further families by name, which have to be
+    named too. Raises SpaceError naming the key, the value and what is legal.
     """
     _check_task(task)
     preset = preset_for(task.image_size) if preset is None else preset
     _known("preset", preset, PRESETS)
     zoo = Zoo() if zoo is None else zoo
-    ranges = {**PRESETS[preset].families, **PRESETS[preset].on_request, zoo.name: zoo.ranges(task)}
+    known: dict[str, Family] = {**FAMILIES, zoo.name: zoo, **(own or {})}
+    ranges: dict[str, Ranges | None] = {**PRESETS[preset].families, **PRESETS[preset].on_request}
+    ranges |= {each.name: each.ranges(task) for each in (zoo, *(own or {}).values())}
     chosen = _chosen(families, PRESETS[preset], ranges)
     named = {key: value for key, value in (overrides or {}).items() if key != IMAGE_SIZE}
     for name in named:
-        _known("space", name, FAMILIES)
+        _known("space", name, known)
         if name not in chosen:
             remedy = (
                 f"names only {', '.join(chosen)}" if families else f"does not name it: [{', '.join(ranges)}]"
             )
             raise SpaceError(f"{name}: its dimensions are set, but families {remedy}")
     sizes = image_sizes(overrides[IMAGE_SIZE]) if overrides and IMAGE_SIZE in overrides else []
-    makers = {
-        name: partial(_member, task, {**FAMILIES, zoo.name: zoo}[name], ranges[name], named.get(name, {}))
-        for name in chosen
-    }
+    makers = {name: partial(_member, task, known[name], ranges[name], named.get(name, {})) for name in chosen}
     required = chosen if families is not None else list(named)
     return Space(task, _members(makers, sizes, required))
 
 
-def _chosen(
-    families: Sequence[str] | None, preset: Preset, ranges: Mapping[str, Mapping[str, Domain | Grid]]
-) -> list[str]:
+def _chosen(families: Sequence[str] | None, preset: Preset, ranges: Mapping[str, Ranges | None]) -> list[str]:
     if isinstance(families, str):
         raise SpaceError(f"families: {families!r} is not a list; legal: {', '.join(ranges)}")
     chosen = list(preset.families) if families is None else list(families)
@@ -192,23 +201,26 @@ def _why_not(makers: Mapping[str, Callable[[Sequence[int]], FamilySpace]], size:
 def _member(
     task: Task,
     family: Family,
-    ranges: Mapping[str, Domain | Grid],
+    ranges: Ranges | None,
     overrides: Mapping[str, Any],
     sizes: Sequence[int] = (),
 ) -> FamilySpace:
-    """sizes: image sizes of which those are taken that have a legal point; none: that of the task."""
+    """ranges: what is searched where nothing is said; None for all that is legal. sizes: image sizes of which those
+    are taken that have a legal point; none: that of the task."""
     if not isinstance(overrides, Mapping):
         raise SpaceError(f"{family.name}: {overrides!r} is not a mapping of dimensions to values")
     limits = {IMAGE_SIZE: LEGAL_SIZES, **family.limits(task)}
     for key in overrides:
         _known(family.name, key, limits)
-    made = family if IMAGE_SIZE in family.limits(task) else _sized(family, ranges, overrides, sizes)
+    made = family if IMAGE_SIZE in family.limits(task) else _sized(family, ranges or {}, overrides, sizes)
     domains: dict[str, Domain] = {}
     for key, legal in made.limits(task).items():
         if key in overrides:
             domains[key] = parse_override(f"{family.name}.{key}", overrides[key], legal)
         elif key == IMAGE_SIZE and sizes:
             domains[key] = Choice(tuple(sizes))
+        elif ranges is None:
+            domains[key] = legal
         elif key in ranges:
             domains[key] = _preset_domain(task, made, key, legal, ranges[key])
     apart = frozenset({IMAGE_SIZE} if isinstance(made, Sized) else ())

@@ -13,7 +13,7 @@ import pytest
 import typer
 from pydantic import BaseModel
 
-from search import config
+from search import config, own_family
 from search.cli.main import app
 from search.objectives import QUANTITIES
 from search.states import CandidateState, JobState, SearchState
@@ -129,6 +129,11 @@ def test_every_dimension_is_documented_in_the_section_of_its_family(family: str)
     assert documented == {re.sub(r"_\d+$", "_N", name) for name in dimensions}
 
 
+def test_every_member_of_a_family_of_the_users_own_is_documented() -> None:
+    text = (ROOT / "docs" / "own-family.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)(?:\(.*?\))?` \|", text, re.MULTILINE)) == set(own_family.ALL_MEMBERS)
+
+
 def test_every_state_is_explained() -> None:
     concepts = (ROOT / "docs" / "concepts.md").read_text()
     for state in (*CandidateState, *SearchState, *JobState):
@@ -178,7 +183,9 @@ def test_the_readme_shows_the_make_targets_that_there_are() -> None:
     assert {"demo", "test"} <= shown <= targets
 
 
-@pytest.mark.parametrize("name", ["digits.yaml", "fashion-mnist.yaml", "folder.yaml", "zoo.yaml"])
+@pytest.mark.parametrize(
+    "name", ["digits.yaml", "fashion-mnist.yaml", "folder.yaml", "own-family.yaml", "zoo.yaml"]
+)
 def test_examples_are_valid_configs(name: str) -> None:
     loaded = config.load(ROOT / "examples" / name)
     assert loaded.search.max_candidates >= 12

@@ -217,6 +217,7 @@ class Candidate(Point):
     created: Time
     ended: Time | None
     point: dict[str, Any] = Field(description="The choice made in every dimension of its family")
+    module: str | None = Field(description="Of the user's own, to import before timm builds it; null without")
     analysis: dict[str, Any] = Field(description="Computed from the architecture: params, flops, tokens, ...")
     epochs_in_full: int
     by_rung: dict[str, dict[str, float]] = Field(description="Epochs at a rung -> quantity -> value")

@@ -18,7 +18,7 @@ from spaces.spec import ArchSpec
 class Point:
     """One candidate or baseline. key: an id that is safe in HTML. group: a key of `palette.GROUPS`.
     values, intervals: by quantity. epoch: epochs that its accuracy was scored after, of `epochs` in a full training.
-    note: why it ended."""
+    note: why it ended. module: as of `FrontPoint`."""
 
     key: str
     number: int
@@ -33,6 +33,7 @@ class Point:
     epochs: int
     note: str
     spec: ArchSpec
+    module: str | None = None
 
     @property
     def trained_in_full(self) -> bool:
@@ -66,6 +67,7 @@ def make_point(found: FrontPoint, epochs: int) -> Point:
         epochs=epochs,
         note=row.reason or "",
         spec=row.spec,
+        module=found.module,
     )
 
 

@@ -126,7 +126,7 @@ def candidate(found: Mapping[str, Any]) -> str:
     lines += [f"  reason      {found['reason']}"] if found["reason"] else []
     lines += [
         f"  point       {architecture(found['family'], found['point'], spec['model'])}",
-        f"  rebuild     {rebuild(spec['model'], spec['args'])}",
+        f"  rebuild     {rebuild(spec['model'], spec['args'], found['module'])}",
         f"  digest      {found['digest']}",
     ]
     lines += ["", "Figures"]

@@ -43,13 +43,16 @@ def _start(
             "--plugin",
             metavar="MODULE",
             envvar="PARETOVIT_PLUGINS",
-            help="Let a module of yours add models; may be repeated.",
+            help="Let a module of yours add models and families; may be repeated.",
         ),
     ] = None,
 ) -> None:
     del debug  # read by main(), which takes it anywhere on the line
     if plugins:
         os.environ["PARETOVIT_PLUGINS"] = ",".join(plugins)
+        source = context.get_parameter_source("plugins")
+        if source is not None and source.name == "COMMANDLINE":
+            hints.remember_plugins(plugins)
     if show_version:
         from importlib.metadata import version
 

@@ -46,7 +46,7 @@ class Search(Base):
     ended: Mapped[float | None]
     deadline: Mapped[float | None]
     reason: Mapped[str | None] = mapped_column(Text)
-    data: Mapped[dict[str, Any]]  # image_size, channels, num_classes, class_names, counts, digest
+    data: Mapped[dict[str, Any]]  # image_size, channels, num_classes, class_names, counts, digest, plugins
     artifacts: Mapped[str] = mapped_column(Text)
     device_id: Mapped[str | None] = mapped_column(Text)
     lease: Mapped[int] = mapped_column(default=0)  # grows with every driver that takes the search over

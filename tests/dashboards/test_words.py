@@ -92,6 +92,14 @@ def test_the_rebuild_line_runs_as_it_is_pasted() -> None:
         assert (done.returncode, done.stdout) == (0, f"{count(spec)}\n"), done.stderr
 
 
+def test_the_rebuild_line_imports_the_users_module_where_there_is_one() -> None:
+    assert (
+        words.rebuild("own_net", {"depth": 2}, "mine")
+        == "import timm, mine; timm.create_model('own_net', depth=2)"
+    )
+    assert words.rebuild("vit_x", {}, None) == "import timm; timm.create_model('vit_x')"
+
+
 def test_the_rebuild_line_knows_all_models_of_ours() -> None:
     for entry_point in ENTRY_POINTS:
         assert "spaces.models" in words.rebuild(entry_point.__name__, {})

@@ -68,3 +68,15 @@ def test_the_next_command_line_begins_anew(capsys):
     capsys.readouterr()
     assert main(["status"]) == 1
     assert named(capsys.readouterr().err) == ["paretovit", "run", "search.yaml"]
+
+
+def test_modules_that_the_command_line_allowed_are_allowed_again_where_they_are_needed(monkeypatch, capsys):
+    monkeypatch.setenv("PARETOVIT_PLUGINS", "")
+    assert main(["--plugin", "a", "--plugin", "b.c", "status"]) == 1
+    again = named(capsys.readouterr().err)
+    assert again == ["paretovit", "--plugin", "a", "--plugin", "b.c", "run", "search.yaml"]
+    with hints.one_command_line():
+        hints.remember_plugins(["a"])
+        assert hints.command("resume", "pics") == "paretovit --plugin a resume pics"
+        assert hints.command("db", "upgrade") == "paretovit db upgrade"
+    assert hints.command("resume", "pics") == "paretovit resume pics"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,3 +27,26 @@ def test_a_number_that_is_not_there_is_told_on_a_page(asked: Any, number: str) -
     answer = asked.get(f"/searches/digits/candidates/{number}")
     assert answer.status == 404
     assert "there are 1 to 22" in answer.text
+
+
+def test_the_rebuild_line_of_a_network_of_the_users_own_imports_its_module(
+    filled: Any, ask_at: Callable[..., Any]
+) -> None:
+    from search.store.models import Search
+
+    def write(session: Any) -> None:
+        row = session.query(Search).one()
+        row.data = {**row.data, "plugins": {"families": {"vit": "no_such_module"}}}
+
+    filled.store.write(write)
+    asked = ask_at(filled.path)
+    line = "import timm, no_such_module; timm.create_model("
+    assert line in asked.get("/searches/digits").text
+    families = set()
+    for number in (1, 2, -1):
+        found = asked.get(f"/api/searches/digits/candidates/{number}").json()
+        is_own = found["family"] == "vit"
+        assert found["module"] == ("no_such_module" if is_own else None)
+        assert (line in asked.get(f"/searches/digits/candidates/{number}").text) == is_own
+        families.add(found["family"])
+    assert families == {"vit", "swin", "baseline"}

@@ -11,6 +11,7 @@ from typing import Any
 import optuna
 import pytest
 
+from search import own_families
 from search.config import SearchConfig, from_dict
 from search.driver import Driver, Idle
 from search.plan import make_plan
@@ -94,7 +95,7 @@ class Bench:
     def __init__(self, store: Store, config: SearchConfig, artifacts: Path) -> None:
         self.store = store
         self.config = config
-        self.plan = make_plan(config, summarise(config.data))
+        self.plan = make_plan(config, summarise(config.data), own=own_families.named(config))
         self.artifacts = artifacts
         data = asdict(self.plan.data)
         self.digest = self.plan.data.digest
