@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -11,10 +11,11 @@ from search.config import SearchConfig, job_settings
 from search.objectives import Constraint, Quantity, parse_constraints, parse_objectives
 from search.own_family import OwnFamily, guarded
 from spaces import analysis
+from spaces.backbone import Backbone
 from spaces.baselines import SCALED, default_baseline, median_params
+from spaces.dims import Family
 from spaces.registry import Space, make_space
 from spaces.spec import ArchSpec, Task
-from spaces.zoo import Zoo
 from workers.data.summary import DataSummary
 from workers.measure import PROTOCOL
 from workers.settings import JobSettings
@@ -24,7 +25,8 @@ from workers.settings import JobSettings
 class Plan:
     """rungs: cumulative epochs. baselines: name -> spec; baseline_analysis: name -> what is known of it in closed form,
     nothing for a network without one. measurement_key: the conditions, but for the device, under which a figure
-    measured before is the same figure. own: families of the user's, by name."""
+    measured before is the same figure. own: families of the user's, by name. backbone: knows what the networks
+    cost that are searched as parts of others."""
 
     config: SearchConfig
     space: Space
@@ -36,6 +38,7 @@ class Plan:
     data: DataSummary
     baseline_analysis: Mapping[str, Mapping[str, float]]
     own: Mapping[str, OwnFamily] = field(default_factory=dict)
+    backbone: Backbone = field(default_factory=Backbone)
 
     @property
     def measurement_key(self) -> dict[str, Any]:
@@ -51,6 +54,8 @@ class Plan:
     def closed_form(self, family: str, spec: ArchSpec) -> dict[str, Any]:
         """What is known of a network of a family without building it; empty where nothing is. Raises SpaceError where
         the user's own closed form fails."""
+        if family == Backbone.name:
+            return asdict(self.backbone.analyse(spec))
         own = self.own.get(family)
         known = None if own is None else own.analyse(spec)
         return closed_form(spec) if known is None else asdict(known)
@@ -68,13 +73,13 @@ class Plan:
 def make_plan(
     config: SearchConfig,
     data: DataSummary,
-    zoo: Zoo | None = None,
+    informed: Sequence[Family] = (),
     own: Mapping[str, OwnFamily] | None = None,
 ) -> Plan:
     """A config that says nothing of baselines has the scaled ResNet alone; `search.pretrained.with_defaults` adds more.
 
-    zoo: knows the pretrained networks that the config names. own: the families of the user's that it names, by how it
-    names them. Raises SpaceError when the space cannot be made for these images.
+    informed: families that know the networks of timm that the config names. own: the families of the user's that it
+    names, by how it names them. Raises SpaceError when the space cannot be made for these images.
     """
     task = Task(data.image_size, data.channels, len(data.class_names))
     own = own or {}
@@ -82,7 +87,7 @@ def make_plan(
     families = config.space.families
     if families is not None:
         families = [own[name].name if name in own else name for name in families]
-    space = make_space(task, config.space.preset, families, config.space.ranges, zoo, by_name)
+    space = make_space(task, config.space.preset, families, config.space.ranges, informed, by_name)
     baselines = _baselines(config, space)
     return Plan(
         config=config,
@@ -95,6 +100,7 @@ def make_plan(
         data=data,
         baseline_analysis={name: closed_form(spec) for name, spec in baselines.items()},
         own=by_name,
+        backbone=next((each for each in informed if isinstance(each, Backbone)), Backbone()),
     )
 
 

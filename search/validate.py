@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from search import deadline, own_families, pretrained
+from search import backbones, deadline, own_families, pretrained
 from search.config import SearchConfig, sections
 from search.errors import UsageError
 from search.plan import Plan, closed_form, make_plan
@@ -127,7 +127,7 @@ def _plan(config: SearchConfig, data: DataSummary) -> Plan:
     """The plan, with the user's own families and the config's own baselines tried."""
     own = own_families.named(config)
     try:
-        plan = make_plan(config, data, pretrained.zoo_of(config), own)
+        plan = make_plan(config, data, [pretrained.zoo_of(config), backbones.backbone_of(config)], own)
         own_families.try_out(plan)
     except SpaceError as error:
         names = [*registry.FAMILIES, *(family.name for family in own.values())]

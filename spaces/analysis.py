@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from spaces import autoformer, coatnet, deit, hybrid, pit, resnet, swin, swinv2, vit, windowed
+from spaces import autoformer, backbone, coatnet, deit, hybrid, pit, resnet, swin, swinv2, vit, windowed
 from spaces.costs import Analysis
 from spaces.sized import IMAGE_SIZE
 from spaces.spec import ArchSpec, Task
@@ -24,12 +24,18 @@ def _known() -> dict[str, Known]:
     """Entry point -> its closed form, all arguments that it understands, and those of them that have no default."""
     encoder: dict[str, Any] = {"depth": 12, "heads": 12, "head_width": 64, "mlp_ratio": 4.0}
     stem: dict[str, Any] = {"stride": 16, "stem_depth": 4, "stem_width": 64, "pooling": "class_token"}
+    place: dict[str, Any] = {"backbone": "resnet18", "stage": 0, "pooling": "class_token"}
     per_layer = autoformer.AutoFormer().spec(_TASK, autoformer.NAMED["autoformer_tiny"]).args
     ours: dict[str, Known] = {
         hybrid.MODEL: (
             hybrid.analyse,
             {**hybrid.Hybrid().spec(_TASK, {**stem, **encoder}).args, **hybrid.FIXED},
             frozenset({"stem_channels", "stem_strides"}),
+        ),
+        backbone.MODEL: (
+            backbone.analyse,
+            backbone.Backbone().spec(_TASK, {**place, **encoder}).args,
+            frozenset({"backbone", "stage"}),
         ),
         autoformer.MODEL: (
             autoformer.analyse,
@@ -49,7 +55,7 @@ def _known() -> dict[str, Known]:
     }
     pits = {name: (pit.analyse, pit.PiT().spec(_TASK, own).args, nothing) for name, own in pit.NAMED.items()}
     head = {"in_chans": _TASK.channels, "num_classes": _TASK.num_classes}
-    resnets = {name: (partial(resnet.analyse_published, name), head, nothing) for name in resnet.LAYERS}
+    resnets = {name: (partial(resnet.analyse_published, name), head, nothing) for name in resnet.PUBLISHED}
     return {
         **ours,
         **vits,
@@ -175,6 +181,7 @@ def knows(spec: ArchSpec) -> bool:
         and all(_alike(key, value, defaults[key]) for key, value in args.items())
         and args.get("img_size", spec.image_size) == spec.image_size
         and len({len(value) for value in args.values() if isinstance(value, list)}) <= 1
+        and (spec.model != backbone.MODEL or backbone.has(args, spec.image_size))
     )
 
 
@@ -206,11 +213,12 @@ def _alike(key: str, value: object, default: object) -> bool:
 
 
 _WORDS = {
+    "backbone": tuple(backbone.KNOWN),
     "global_pool": tuple(vit.POOLING.values()),
     "pos_embed": ("learn", "none"),
-    "kinds": coatnet.KINDS,
     "stem_norm": hybrid.NORMS,
     "stem_activation": hybrid.ACTIVATIONS,
+    "kinds": coatnet.KINDS,
     "rel_pos_type": ("bias",),
 }
 _INDEXES = ("global_attn_indexes",)

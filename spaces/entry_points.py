@@ -16,7 +16,7 @@ from timm.layers.hybrid_embed import HybridEmbed
 from timm.layers.mlp import Mlp
 from timm.layers.norm import LayerNorm2d
 from timm.layers.pos_embed_sincos import RotaryEmbeddingCat, apply_rot_embed_cat, build_sincos2d_pos_embed
-from timm.models import build_model_with_cfg, named_apply
+from timm.models import build_model_with_cfg, create_model, get_pretrained_cfg, is_model, named_apply
 from timm.models.eva import Eva
 from timm.models.maxxvit import (
     Downsample2d,
@@ -52,6 +52,7 @@ _SIZED: dict[str, Any] = {"input_size": (3, 224, 224), "fixed_input_size": True}
 default_cfgs = {
     "paretovit_autoformer": _cfg("patch_embed.proj", "head", **_SIZED),
     "paretovit_coatnet": _cfg("stem.conv1", "head.fc", **_SIZED),
+    "paretovit_backbone_vit": _cfg("patch_embed.proj", "head", **_SIZED),
     "paretovit_conv_stem_vit": _cfg("patch_embed.backbone.0.conv", "head", **_SIZED),
     "paretovit_grid_vit": _cfg("patch_embed.proj", "head.fc", **_SIZED),
     "paretovit_resnet": _cfg("conv1.0", "fc", input_size=(3, 224, 224)),
@@ -99,6 +100,32 @@ def paretovit_conv_stem_vit(
     embed_layer = partial(HybridEmbed, backbone=backbone, proj=False)
     args = {"embed_layer": embed_layer, "patch_size": 1, **kwargs}
     return build_model_with_cfg(VisionTransformer, "paretovit_conv_stem_vit", pretrained, **args)
+
+
+def feature_network(name: str, stage: int, in_chans: int, img_size: int) -> nn.Module:
+    """The network of timm's entry point `name` with random weights, without what lies behind the feature level `stage`.
+    It takes images [n, in_chans, img_size, img_size] and gives a list of one map [n, channels, height, width].
+
+    Raises ValueError for anything but the bare name of an entry point, so that nothing is ever looked for elsewhere.
+    """
+    if "." in name or not is_model(name):
+        raise ValueError(f"backbone: {name!r} is not an entry point of timm")
+    config = get_pretrained_cfg(name)
+    given: dict[str, Any] = {"out_indices": (stage,), "in_chans": in_chans}
+    if config is not None and config.fixed_input_size:
+        given["img_size"] = img_size
+    return create_model(name, pretrained=False, features_only=True, feature_cls="getter", **given)
+
+
+def paretovit_backbone_vit(
+    pretrained: bool = False, *, backbone: str, stage: int, **kwargs: Any
+) -> VisionTransformer:
+    """The first stages of any network of timm, then a VisionTransformer that takes each position of their map as a
+    patch."""
+    network = feature_network(backbone, stage, kwargs.get("in_chans", 3), kwargs.get("img_size", 224))
+    embed_layer = partial(HybridEmbed, backbone=network)
+    args = {"embed_layer": embed_layer, "patch_size": 1, **kwargs}
+    return build_model_with_cfg(VisionTransformer, "paretovit_backbone_vit", pretrained, **args)
 
 
 def _take_norms_out(stem: ConvStem, activation: Callable[[], nn.Module]) -> None:
@@ -498,6 +525,7 @@ def paretovit_resnet(
 
 ENTRY_POINTS = (
     paretovit_autoformer,
+    paretovit_backbone_vit,
     paretovit_coatnet,
     paretovit_conv_stem_vit,
     paretovit_grid_vit,

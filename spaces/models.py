@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import timm
 import torch
-from timm.models import register_model
+from timm.models import FeatureInfo, get_deprecated_models, register_model
 from torch import nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
-from spaces.entry_points import ENTRY_POINTS
+from spaces.backbone import Cut, Features
+from spaces.costs import Cost
+from spaces.entry_points import ENTRY_POINTS, feature_network
 from spaces.spec import ArchSpec
 from spaces.zoo import Pretrained, architecture
 
 for _entry_point in ENTRY_POINTS:
     register_model(_entry_point)
+
+_OURS = {entry_point.__name__ for entry_point in ENTRY_POINTS}
 
 
 def build(spec: ArchSpec, stochastic_depth: float | None = None) -> nn.Module:
@@ -95,6 +105,102 @@ def has_fixed_size(model: str) -> bool:
     return config is not None and config.fixed_input_size
 
 
+def nearest_models(name: str) -> list[str]:
+    """Entry points of timm whose names are like this one, at most 3."""
+    offered = [other for other in timm.list_models() if other not in _OURS]
+    return difflib.get_close_matches(architecture(name), offered, 3, cutoff=0.5)
+
+
+@cache
+def features(name: str) -> Features:
+    """What building it tells of timm's network `name`: its feature levels, and each cut by it at each image size.
+
+    Raises ValueError, with the remedy, where timm does not know the name, knows it as an old one, or has no feature
+    levels of it. The text follows upon the name.
+    """
+    if name in _OURS or "." in name or not timm.is_model(name):
+        near = ", ".join(nearest_models(name)) or "nothing near"
+        raise ValueError(f"is not an entry point of timm {timm.__version__}; timm has {near}")
+    if name in get_deprecated_models():
+        current = architecture(get_deprecated_models()[name] or "none")
+        raise ValueError(f"is an old name in timm; the present one is {current}")
+    try:
+        with torch.device("meta"), _NoFills():
+            levels = timm.create_model(name, features_only=True, feature_cls="getter").feature_info
+    except REFUSALS as error:
+        raise ValueError(
+            f"has no feature levels in timm ({_one_line(error)}); name another network"
+        ) from None
+
+    @cache
+    def cut(stage: int, image_size: int, in_chans: int) -> Cut | str:
+        try:
+            return _cut(name, stage, image_size, in_chans)
+        except REFUSALS as error:
+            return f"it does not run on {image_size} px images: {_one_line(error)}"
+
+    assert isinstance(levels, FeatureInfo)
+    return Features(len(levels.info), cut)
+
+
+def _cut(name: str, stage: int, image_size: int, in_chans: int) -> Cut | str:
+    """The network up to a feature level, counted without memory for it; or why it is of no use before a transformer."""
+    with torch.device("meta"), _NoFills():
+        network = feature_network(name, stage, in_chans, image_size).eval()
+    with torch.device("meta"), sdpa_kernel(SDPBackend.MATH), _Scores() as scores, _Counter() as counter:
+        found = network(torch.zeros(1, in_chans, image_size, image_size))[-1]
+    if found.ndim != 4 or found.shape[2] != found.shape[3]:
+        return f"it gives {list(found.shape)} for an image, not a square map"
+    if reason := _drops_pixels(getattr(network, "model", network), image_size):
+        return reason
+    trained = {key: value for key, value in network.named_parameters() if value.requires_grad}
+    used = torch.autograd.grad(found.sum(), list(trained.values()), allow_unused=True)
+    idle = [key for key, gradient in zip(trained, used, strict=True) if gradient is None]
+    if idle:
+        return f"timm leaves layers behind it that do nothing ({idle[0]})"
+    cost = replace(counter.cost, params=sum(p.numel() for p in network.parameters()), unstored=scores.count)
+    shapes = [tuple(value.shape) for value in network.state_dict().values()]
+    _, channels, side, _ = found.shape
+    return Cut(side, channels, cost, (str(network), str(shapes), side, channels))
+
+
+class _Counter(TorchDispatchMode):
+    """Counts what matrix multiplications and convolutions do, by torch's own formulas."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cost = Cost()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        formula = flop_registry.get(func.overloadpacket)
+        if formula is not None:
+            flops = formula(*args, **(kwargs or {}), out_val=out)
+            is_convolution = func.overloadpacket is torch.ops.aten.convolution
+            self.cost += Cost(
+                flops=flops, activations=out.numel(), convolution_flops=flops if is_convolution else 0
+            )
+        return out
+
+
+class _Scores(TorchFunctionMode):
+    """Counts the scores of fused attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func is functional.scaled_dot_product_attention:
+            queries, keys = args[:2]
+            self.count += math.prod(queries.shape[:-1]) * keys.shape[-2]
+        return func(*args, **(kwargs or {}))
+
+
 @cache
 def pretrained(name: str) -> Pretrained:
     """What building it tells of the network of any weights: used whole, at the image sizes at which it runs.
@@ -125,14 +231,25 @@ def why_not(spec: ArchSpec) -> str | None:
         with torch.device("meta"), torch.no_grad():
             scores = model(torch.zeros(1, spec.args["in_chans"], size, size))
     except REFUSALS as error:
-        return f"it does not run on {size} px images: {' '.join(str(error).split())[:200] or type(error).__name__}"
+        return f"it does not run on {size} px images: {_one_line(error)}"
+    if reason := _drops_pixels(model, size):
+        return reason
+    shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+    return None if shape == (1, num_classes) else f"it gives {shape} for an image, not a score a class"
+
+
+def _drops_pixels(model: nn.Module, image_size: int) -> str | None:
+    """Why pixels of an image would be left out in silence, or None."""
     embedding = getattr(model, "patch_embed", None)
     patch = getattr(embedding, "patch_size", None)
     patch = patch[0] if isinstance(patch, tuple) else patch
-    if isinstance(patch, int) and size % patch and not getattr(embedding, "dynamic_img_pad", False):
-        return f"patches of {patch} px do not divide {size} px"
-    shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
-    return None if shape == (1, num_classes) else f"it gives {shape} for an image, not a score a class"
+    if isinstance(patch, int) and image_size % patch and not getattr(embedding, "dynamic_img_pad", False):
+        return f"patches of {patch} px do not divide {image_size} px"
+    return None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 REFUSALS = (

@@ -26,6 +26,7 @@ class Preset:
 
 POOLING = Choice(("class_token", "average"))
 _ATTENTION = Choice(("window", "grid", "subsampled"))
+_BACKBONES = Choice(("resnet10t", "resnet14t", "resnet18", "convnext_atto"))
 _PLACEMENT = Choice(("last", "first", "even"))
 _TINY_ENCODER: Mapping[str, Domain | Grid] = {
     "depth": IntRange(1, 6),
@@ -131,6 +132,12 @@ TINY = Preset(
             **per_stage(IntRange(2, 4), IntRange(2, 8)),
             "depth_4": IntRange(1, 2),
         },
+        "backbone": {
+            "backbone": _BACKBONES,
+            "stage": IntRange(0, 3),
+            **_TINY_ENCODER,
+            "pooling": POOLING,
+        },
         "pit": {
             "stride": Grid(4, 16),
             "overlap": IntRange(1, 2),
@@ -193,6 +200,12 @@ SMALL = Preset(
             **per_stage(IntRange(2, 4), IntRange(2, 8)),
             "depth_4": IntRange(1, 2),
         },
+        "backbone": {
+            "backbone": _BACKBONES,
+            "stage": IntRange(1, 3),
+            **_SMALL_ENCODER,
+            "pooling": POOLING,
+        },
         "pit": {
             "stride": Grid(8, 32),
             "overlap": IntRange(1, 2),
@@ -252,6 +265,12 @@ BASE = Preset(
             **_BASE_STAGES,
             **per_stage(IntRange(2, 4), Choice((4, 5, 6, 7, 8, 14))),
             "kind_1": Choice(("conv", "maxvit")),
+        },
+        "backbone": {
+            "backbone": Choice(("resnet18", "resnet34", "resnet50", "convnext_pico")),
+            "stage": IntRange(2, 4),
+            **_BASE_ENCODER,
+            "pooling": POOLING,
         },
         "pit": {
             "stride": Grid(14, 32),

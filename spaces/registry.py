@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from spaces.autoformer import AutoFormer
+from spaces.backbone import Backbone
 from spaces.coatnet import CoAtNet
 from spaces.deit import DeiT
 from spaces.dims import Choice, Domain, Family, Grid, SpaceError, parse_override
@@ -48,6 +49,7 @@ class Ranged(Family, Protocol):
         ...
 
 
+_ZOO = Zoo()
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
@@ -60,7 +62,8 @@ FAMILIES: dict[str, Family] = {
         PiT(),
         CoAtNet(),
         Hybrid(),
-        Zoo(),
+        Backbone(),
+        _ZOO,
     )
 }
 PRESETS: dict[str, Preset] = {
@@ -91,7 +94,7 @@ def make_space(
     preset: str | None = None,
     families: Sequence[str] | None = None,
     overrides: Mapping[str, Any] | None = None,
-    zoo: Zoo | None = None,
+    informed: Sequence[Family] = (),
     own: Mapping[str, Ranged] | None = None,
 ) -> Space:
     """The space of a task.
@@ -99,17 +102,16 @@ def make_space(
     preset: None chooses by image size. families: None takes every family of the preset that has a legal point at
     this image size; `zoo`, and those that the preset has on request, have to be named. overrides: {"vit":
     {"patch_size": [2, 4], "depth": {"low": 2, "high": 6}}}; a list of values, or low, high and step; and {"image_size":
-    [28, 32]}, for all families, each of which takes the sizes that it has a legal point at. zoo: the one to take for
-    the family of that name; None knows the well-known names alone. own: further families by name, which have to be
-    named too. Raises SpaceError naming the key, the value and what is legal.
+    [28, 32]}, for all families, each of which takes the sizes that it has a legal point at. informed: those to take
+    for the families of their names (`zoo`, `backbone`), which know more names of timm. own: further families by
+    name, which have to be named too. Raises SpaceError naming the key, the value and what is legal.
     """
     _check_task(task)
     preset = preset_for(task.image_size) if preset is None else preset
     _known("preset", preset, PRESETS)
-    zoo = Zoo() if zoo is None else zoo
-    known: dict[str, Family] = {**FAMILIES, zoo.name: zoo, **(own or {})}
+    known: dict[str, Family] = {**FAMILIES, **{each.name: each for each in informed}, **(own or {})}
     ranges: dict[str, Ranges | None] = {**PRESETS[preset].families, **PRESETS[preset].on_request}
-    ranges |= {each.name: each.ranges(task) for each in (zoo, *(own or {}).values())}
+    ranges |= {each.name: each.ranges(task) for each in (_ZOO, *(own or {}).values())}
     chosen = _chosen(families, PRESETS[preset], ranges)
     named = {key: value for key, value in (overrides or {}).items() if key != IMAGE_SIZE}
     for name in named:

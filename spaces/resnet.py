@@ -3,12 +3,13 @@
 `resnet`: a ResNet-D (He et al., arXiv:1812.01187) of basic blocks whose width and stem fit small images, built by
 timm's `ResNet` through our entry point in `spaces.models`. The stem is three 3 x 3 convolutions; it keeps the size of
 images up to 32 px, halves those up to 64 px, and reduces others by the usual 4. The widths of the four stages double.
-`LAYERS`: timm's ResNets as first published (arXiv:1512.03385), whose costs are known here too.
+`PUBLISHED`: ResNets of timm's own (arXiv:1512.03385), whose costs are known here too, whole and cut after a stage.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from spaces.costs import Analysis, Cost, convolution, linear, norm, total
@@ -30,12 +31,27 @@ def resnet(task: Task, width: int, blocks: int) -> ArchSpec:
     return ArchSpec(MODEL, args, task.image_size)
 
 
-LAYERS: dict[str, tuple[int, ...]] = {
-    "resnet18": (2, 2, 2, 2),
-    "resnet34": (3, 4, 6, 3),
-    "resnet50": (3, 4, 6, 3),
+@dataclass(frozen=True)
+class Published:
+    """layers: blocks of each stage. bottleneck: whether a block is a 1 x 1, a 3 x 3 and a 1 x 1 convolution, the last
+    of four times the width; else two of 3 x 3. tiered: whether the stem is three 3 x 3 convolutions; else one of 7 x 7.
+    """
+
+    layers: tuple[int, ...]
+    bottleneck: bool = False
+    tiered: bool = False
+
+
+PUBLISHED: dict[str, Published] = {
+    "resnet10t": Published((1, 1, 1, 1), tiered=True),
+    "resnet14t": Published((1, 1, 1, 1), bottleneck=True, tiered=True),
+    "resnet18": Published((2, 2, 2, 2)),
+    "resnet34": Published((3, 4, 6, 3)),
+    "resnet50": Published((3, 4, 6, 3), bottleneck=True),
 }
-"""timm's name -> blocks of each stage: bottlenecks in `resnet50`, basic blocks in the others."""
+"""By timm's name."""
+
+_WIDTHS = (64, 128, 256, 512)
 
 
 def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
@@ -52,13 +68,28 @@ def analyse(args: Mapping[str, Any], image_size: int) -> Analysis:
 
 
 def analyse_published(name: str, args: Mapping[str, Any], image_size: int) -> Analysis:
-    """Closed form of one of `LAYERS` for timm's arguments in_chans and num_classes; tokens are 0."""
-    bottleneck = name == "resnet50"
+    """Closed form of one of `PUBLISHED` for timm's arguments in_chans and num_classes; tokens are 0."""
+    own = PUBLISHED[name]
+    _, channels, cost = cut(own, len(own.layers), image_size, args["in_chans"])
+    return total(cost + linear(1, channels, args["num_classes"]), tokens=0)
+
+
+def cut(own: Published, stages: int, image_size: int, inputs: int) -> tuple[int, int, Cost]:
+    """Side and channels of the map after so many stages, and the cost of everything before it. After none of them, the
+    map is that of the stem, which is pooled before the first stage."""
     side = _half(image_size)
-    stem = convolution(side, 7, args["in_chans"], 64) + norm(64)
-    stages = _stages(_half(side), 64, (64, 128, 256, 512), LAYERS[name], bottleneck)
-    head = linear(1, 2048 if bottleneck else 512, args["num_classes"])
-    return total(stem + stages + head, tokens=0)
+    stem = ((3, 24), (3, 32), (3, 64)) if own.tiered else ((7, 64),)
+    cost = Cost()
+    for kernel, outputs in stem:
+        cost += convolution(side, kernel, inputs, outputs) + norm(outputs)
+        inputs = outputs
+    if stages == 0:
+        return side, inputs, cost
+    side, widths = _half(side), _WIDTHS[:stages]
+    cost += _stages(side, inputs, widths, own.layers[:stages], own.bottleneck)
+    for _ in range(1, stages):
+        side = _half(side)
+    return side, widths[-1] * (4 if own.bottleneck else 1), cost
 
 
 def _stages(side: int, inputs: int, channels: Sequence[int], layers: Sequence[int], bottleneck: bool) -> Cost:

@@ -52,7 +52,7 @@ def known(arch: str) -> Pretrained | None:
         return Pretrained(int(values["depth"]), True, _cuts(int(values["patch_size"])))
     if arch in swin.NAMED:
         return Pretrained(None, True, _windows(swin.NAMED[arch]))
-    if arch in resnet.LAYERS or arch in _CONVOLUTIONAL:
+    if arch in resnet.PUBLISHED or arch in _CONVOLUTIONAL:
         return Pretrained(None, False, _stages)
     return None
 
@@ -72,7 +72,8 @@ def _windows(values: Mapping[str, Value]) -> Callable[[int], str | None]:
     def refuses(image_size: int) -> str | None:
         if reason := cuts(image_size):
             return reason
-        checks = (rule.check(values) for rule in swin.Swin().rules(Task(image_size, 3, 2)))
+        whole = {**swin.FIXED, **values}
+        checks = (rule.check(whole) for rule in swin.Swin().rules(Task(image_size, 3, 2)))
         return next((f"at {image_size} px, {reason}" for reason in checks if reason is not None), None)
 
     return refuses

@@ -32,7 +32,7 @@ def loaded(**sections):
 def plan_of(num_train=1000, **sections):
     values = loaded(**sections)
     data = DataSummary(8, 1, tuple("0123456789"), {"train": num_train, "val": 10, "test": 10}, "digest")
-    return make_plan(values, data, pretrained.zoo_of(values))
+    return make_plan(values, data, [pretrained.zoo_of(values)])
 
 
 def folder_with(tmp_path, *names):

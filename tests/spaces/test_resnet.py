@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spaces.analysis import analyse
-from spaces.resnet import LAYERS, resnet
+from spaces.resnet import PUBLISHED, resnet
 from spaces.spec import ArchSpec, Task
 
 
@@ -25,7 +25,7 @@ def test_tiny_images_are_not_reduced_by_the_stem():
 
 
 @pytest.mark.parametrize("image_size", [32, 65, 96])
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_timm_s_resnets_cost_what_the_closed_form_says(count_built, name, image_size):
     spec = ArchSpec(name, {"in_chans": 1, "num_classes": 10}, image_size)
     built, known = count_built(spec, device="meta"), analyse(spec)

@@ -20,7 +20,7 @@ SWIN, PATCH_32 = "swin_tiny_patch4_window7_224.ms_in1k", "vit_small_patch32_224.
 
 def zoo_space(beyond=(), **overrides):
     known = zoo.Zoo({**zoo.WELL_KNOWN, **{name: models.pretrained(name) for name in beyond}})
-    return make_space(TASK, families=["zoo"], overrides={"zoo": overrides}, zoo=known)
+    return make_space(TASK, families=["zoo"], overrides={"zoo": overrides}, informed=[known])
 
 
 def draw(space, count=500):

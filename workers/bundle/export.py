@@ -85,7 +85,8 @@ def _verified(folder: Path, target: Path) -> Verified:
 def _trained(request: Request) -> tuple[nn.Module, dict[str, str]]:
     """The network with its scored weights, in evaluation mode on the CPU; the checkpoint's metadata."""
     spec = request.spec
-    _refuse_foreign(spec.model)
+    for model in {spec.model, spec.args.get("backbone", spec.model)}:
+        _refuse_foreign(model)
     try:
         network = spaces.models.build(spec).eval()
         metadata = checkpoint.load_scored(request.artifacts, request.checkpoint, network)

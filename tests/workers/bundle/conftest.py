@@ -28,10 +28,14 @@ SWIN = {
 }
 HYBRID = {"stem_channels": [8, 16], "stem_strides": [2, 1], **VIT, "patch_size": 1}
 RESNET = {"channels": [8, 8, 16, 16], "layers": [1, 1, 1, 1], "stem_stride": 1}
+BACKBONE = {"backbone": "mobilenetv3_small_050", "stage": 1}
 SPECS = {
     "vit": ArchSpec("vit_base_patch16_224", VIT | HEAD, 8),
     "swin": ArchSpec("swin_tiny_patch4_window7_224", SWIN | HEAD, 8),
     "hybrid": ArchSpec("paretovit_conv_stem_vit", HYBRID | HEAD, 8),
+    "backbone": ArchSpec(
+        "paretovit_backbone_vit", BACKBONE | HEAD | {key: VIT[key] for key in VIT if key != "patch_size"}, 8
+    ),
     "resnet": ArchSpec("paretovit_resnet", RESNET | HEAD, 8),
     "sincos": ArchSpec("paretovit_sincos_vit", VIT | HEAD | {"reg_tokens": 1}, 8),
     "rotary": ArchSpec("paretovit_rotary_vit", VIT | HEAD | {"reg_tokens": 1}, 8),

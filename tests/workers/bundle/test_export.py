@@ -78,7 +78,7 @@ def allowed() -> set[str]:
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("name", ["vit", "sincos", "rotary", "swin", "hybrid", "resnet"])
+@pytest.mark.parametrize("name", ["vit", "sincos", "rotary", "swin", "hybrid", "backbone", "resnet"])
 def test_every_family_answers_the_same_with_torch_and_timm_alone(
     trained: Trained, tmp_path: Path, name: str
 ) -> None:
@@ -186,7 +186,7 @@ def test_the_name_of_pretrained_weights_and_what_became_of_them_is_kept(
 
 
 @pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("name", ["rotary", "relative", "swin", "hybrid", "resnet"])
+@pytest.mark.parametrize("name", ["rotary", "relative", "swin", "hybrid", "backbone", "resnet"])
 def test_onnx_answers_as_eager_torch_for_any_number_of_images(
     trained: Trained, tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -279,6 +279,10 @@ def test_a_network_of_a_plugin_cannot_be_brought_along(
 
     monkeypatch.setitem(timm.models._registry._model_entrypoints, "mine", mine)
     request = dataclasses.replace(trained("vit"), spec=ArchSpec("mine", {}, 8))
+    with pytest.raises(ExportError, match="model 'mine' is neither timm's nor paretovit's"):
+        run(request, tmp_path / "model")
+    behind = dict(trained("backbone").spec.args) | {"backbone": "mine"}
+    request = dataclasses.replace(trained("backbone"), spec=ArchSpec("paretovit_backbone_vit", behind, 8))
     with pytest.raises(ExportError, match="model 'mine' is neither timm's nor paretovit's"):
         run(request, tmp_path / "model")
 
