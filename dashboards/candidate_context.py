@@ -31,13 +31,19 @@ class QuantityLine:
     how: str
 
 
+MOST_TAKEN_FOR = 3
+
+
 @dataclass(frozen=True)
 class Recall:
-    """Of one class. value: None where the split has no image of it."""
+    """Of one class. value: None where the split has no image of it. interval: empty where none was stored.
+    taken_for: the other classes that its images were taken for, and how many of them, the most frequent first."""
 
     name: str
     text: str
     value: float | None
+    interval: str = ""
+    taken_for: str = ""
 
 
 def values(data: CandidateData) -> dict[str, Any]:
@@ -88,9 +94,21 @@ def chart(data: CandidateData) -> dict[str, Any]:
 def recall(evaluation: EvaluationView) -> list[Recall]:
     """Of every class, the lowest first: those are what a user looks for."""
     figures = evaluation.figures
+    names, values = [str(name) for name in figures["class_names"]], figures["recall"]
+    nothing = [None] * len(names)
+    bounds = zip(figures.get("recall_low", nothing), figures.get("recall_high", nothing), strict=True)
+    taken: dict[int, list[str]] = {}
+    for own, other, count in figures.get("confusions", ()):
+        taken.setdefault(own, []).append(f"{names[other]} ({count})")
     found = [
-        Recall(str(name), words.number("recall", value), value)
-        for name, value in zip(figures["class_names"], figures["recall"], strict=True)
+        Recall(
+            name,
+            words.number("recall", value),
+            value,
+            words.interval("recall", None if None in pair else pair),
+            ", ".join(taken.get(place, [])[:MOST_TAKEN_FOR]),
+        )
+        for place, (name, value, pair) in enumerate(zip(names, values, bounds, strict=True))
     ]
     return sorted(found, key=lambda one: (one.value is None, one.value or 0.0))
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _SCALED = ("params", "flops", "tokens", "activations")
-_FRACTIONS = ("accuracy", "recall")
+_FRACTIONS = ("accuracy", "recall", "calibration_error")
 _OURS = "paretovit_"
 
 

@@ -263,7 +263,20 @@ class _Filling:
             jobs.add_epoch(self.session, row.id, attempt, report)
         names = tuple(f"{digit}{self.hostile}" for digit in range(10))
         evaluation = Evaluation(
-            "val", last, self.VAL_IMAGES, accuracy, low, high, 0.3, names, (accuracy,) * 10
+            split="val",
+            epoch=last,
+            num_images=self.VAL_IMAGES,
+            accuracy=accuracy,
+            accuracy_low=low,
+            accuracy_high=high,
+            loss=0.3,
+            class_names=names,
+            recall=(accuracy,) * 10,
+            recall_low=(low,) * 10,
+            recall_high=(high,) * 10,
+            class_counts=(self.VAL_IMAGES // 10,) * 10,
+            calibration_error=0.04,
+            confusions=((3, 8, 5), (9, 4, 2)),
         )
         results.add_evaluation(self.session, row, attempt, evaluation)
         path = f"checkpoints/{row.number}/1/{last}.safetensors"

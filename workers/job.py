@@ -165,8 +165,13 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A trained network scored on one split. recall: one a class, in the order of class_names; null where the split
-    has no image of that class. Intervals are 95% Wilson."""
+    """A trained network scored on one split; intervals are 95% Wilson.
+
+    recall, recall_low, recall_high: one a class, in the order of class_names; null where the split has no image of that
+    class. class_counts: images of each class. calibration_error: the expected one, from 0 to 1 (`workers.evaluate`).
+    confusions: (class, the other class that it was taken for, how many images), by their places in class_names; the
+    most frequent first, at most 200.
+    """
 
     split: str
     epoch: int
@@ -177,6 +182,11 @@ class Evaluation:
     loss: float
     class_names: tuple[str, ...]
     recall: tuple[float | None, ...]
+    recall_low: tuple[float | None, ...]
+    recall_high: tuple[float | None, ...]
+    class_counts: tuple[int, ...]
+    calibration_error: float
+    confusions: tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -233,8 +243,10 @@ Emit = Callable[[EpochReport], Decision]
 def _evaluation(data: dict[str, Any] | None) -> Evaluation | None:
     if data is None:
         return None
-    figures = dict(data)
-    figures["class_names"], figures["recall"] = tuple(figures["class_names"]), tuple(figures["recall"])
+    figures: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+    }
+    figures["confusions"] = tuple(tuple(one) for one in figures["confusions"])
     return Evaluation(**figures)
 
 

@@ -184,6 +184,16 @@ class Evaluation(Strict):
     recall: list[float | None] = Field(
         description="By class, in the order of class_names; null without images"
     )
+    recall_low: list[float | None] | None = Field(None, description="95% Wilson; null where not stored")
+    recall_high: list[float | None] | None = None
+    class_counts: list[int] | None = Field(None, description="Images of each class")
+    calibration_error: float | None = Field(
+        None, description="Expected calibration error over 15 bins, a fraction of 1"
+    )
+    confusions: list[tuple[int, int, int]] | None = Field(
+        None,
+        description="Class, the class that it was taken for, images; places in class_names, the most frequent first",
+    )
     time: Time
 
 

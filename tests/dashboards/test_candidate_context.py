@@ -46,6 +46,23 @@ def test_the_lowest_recall_stands_first_and_classes_without_images_last() -> Non
     assert [(one.name, one.text) for one in found] == [("c", "0.250"), ("a", "0.900"), ("b", "–")]
 
 
+def test_recall_has_its_interval_and_says_what_a_class_was_taken_for_most() -> None:
+    figures = {
+        "class_names": ["a", "b", "c"],
+        "recall": [0.9, None, 0.25],
+        "recall_low": [0.8, None, 0.2],
+        "recall_high": [0.95, None, 0.3],
+        "confusions": [[2, 0, 70], [2, 1, 5], [0, 2, 1]],
+    }
+    found = recall(EvaluationView(1, 1, "val", 12, figures, 0.0))
+    assert [(one.name, one.interval) for one in found] == [
+        ("c", "0.200–0.300"),
+        ("a", "0.800–0.950"),
+        ("b", ""),
+    ]
+    assert [one.taken_for for one in found] == ["a (70), b (5)", "c (1)", ""]
+
+
 def test_a_candidate_that_was_never_trained_has_no_curve(filled: Any) -> None:
     rejected = loaded(filled, 15)
     assert chart(rejected)["looks"]["light"]["curves"]["data"] == []

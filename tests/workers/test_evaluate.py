@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from torch import Tensor, nn
 
-from workers.data.batches import resident
+from workers.data.batches import DeviceSplit, resident
 from workers.errors import CandidateError
-from workers.evaluate import evaluate, evaluate_checkpoint, wilson
+from workers.evaluate import _Counts, evaluate, evaluate_checkpoint, wilson
 from workers.job import Decision, Job
 from workers.settings import DataSettings
 from workers.train import train
@@ -41,6 +42,52 @@ def test_accuracy_and_recall_count_every_image_once() -> None:
     assert scores.num_images == len(data.splits["val"]) == 269
     assert (scores.split, scores.epoch, scores.class_names) == ("val", 2, data.class_names)
     assert scores.accuracy_low < scores.accuracy < scores.accuracy_high
+
+
+def test_every_wrong_answer_is_a_confusion_of_two_classes() -> None:
+    data = resident(DataSettings("digits"), CPU)
+    scores, _ = evaluate(Always(4), data, "val", 2, 64)
+    counts = torch.bincount(data.splits["val"].labels, minlength=10).tolist()
+    assert scores.class_counts == tuple(counts)
+    assert {(own, 4, count) for own, count in enumerate(counts) if own != 4} == set(scores.confusions)
+    assert [count for *_, count in scores.confusions] == sorted(counts[:4] + counts[5:], reverse=True)
+
+
+def test_recall_has_wilsons_interval_and_none_without_images() -> None:
+    data = resident(DataSettings("digits"), CPU)
+    kept = data.splits["val"].labels != 7
+    part = DeviceSplit(data.splits["val"].pixels[kept], data.splits["val"].labels[kept])
+    scores, _ = evaluate(Always(4), replace(data, splits={"val": part}), "val", 2, 64)
+    own = scores.class_counts[4]
+    assert (scores.recall_low[4], scores.recall_high[4]) == pytest.approx(wilson(own, own))
+    assert (scores.recall[7], scores.recall_low[7], scores.recall_high[7]) == (None, None, None)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_the_calibration_error_is_the_gap_between_confidence_and_accuracy_in_15_bins(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits, labels = (
+        torch.randn(200, 3, generator=generator) * 3,
+        torch.randint(3, (200,), generator=generator),
+    )
+    counts = _Counts(3, CPU)
+    for part in (slice(0, 150), slice(150, 200)):
+        counts.add(logits[part], labels[part])
+    confidence, answers = logits.softmax(1).max(1)
+    expected = 0.0
+    for low in range(15):
+        inside = (confidence >= low / 15) & (confidence < (low + 1) / 15)
+        if inside.any():
+            gap = confidence[inside].mean() - (answers == labels)[inside].float().mean()
+            expected += abs(gap.item()) * inside.sum().item() / 200
+    assert counts.overconfidence / 200 == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_network_that_is_sure_and_wrong_is_badly_calibrated() -> None:
+    data = resident(DataSettings("digits"), CPU)
+    sure, unsure = (evaluate(Always(4, how), data, "val", 2, 64)[0] for how in (50.0, 0.0))
+    assert sure.calibration_error == pytest.approx(1 - sure.accuracy, abs=1e-6)
+    assert unsure.calibration_error < 0.02
 
 
 def test_scores_do_not_depend_on_the_batch_size() -> None:

@@ -82,8 +82,10 @@ def add_evaluation(session: Session, candidate: Candidate, attempt: Attempt, eva
             attempt_id=attempt.id,
             split=evaluation.split,
             epoch=evaluation.epoch,
-            figures=asdict(evaluation)
-            | {"class_names": list(evaluation.class_names), "recall": list(evaluation.recall)},
+            figures={
+                key: list(value) if isinstance(value, tuple) else value
+                for key, value in asdict(evaluation).items()
+            },
             time=time.time(),
         )
     )

@@ -51,8 +51,27 @@ def formula(job: Job, digest: str) -> Outcome:
         epochs=reports,
         epoch=job.last_epoch,
         checkpoint=CheckpointRef(f"checkpoints/{job.id}-{job.attempt}", job.last_epoch, "0" * 64, 10),
-        evaluation=Evaluation("val", job.last_epoch, 269, accuracy, low, high, 1.0, ("a", "b"), (1.0, None)),
+        evaluation=evaluation(job.last_epoch, accuracy, low, high),
         data_digest=digest,
+    )
+
+
+def evaluation(epoch: int, accuracy: float, low: float, high: float) -> Evaluation:
+    return Evaluation(
+        split="val",
+        epoch=epoch,
+        num_images=269,
+        accuracy=accuracy,
+        accuracy_low=low,
+        accuracy_high=high,
+        loss=1.0,
+        class_names=("a", "b"),
+        recall=(1.0, None),
+        recall_low=(0.9, None),
+        recall_high=(1.0, None),
+        class_counts=(269, 0),
+        calibration_error=0.1,
+        confusions=(),
     )
 
 
