@@ -23,7 +23,7 @@ STORED = 2.3
 STORED_SPARSE = 0.7
 """As many more where all blocks are sparse: partitioned copies of the map."""
 BASE_BYTES = 10 * MB
-MARGIN = 1.5
+MARGIN = 2.0
 """Overestimate that is allowed for: a candidate is refused where it would need so many times what there is."""
 
 
