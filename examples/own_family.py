@@ -26,7 +26,7 @@ class Block(nn.Module):
     def __init__(self, width: int, kernel: int, mlp_ratio: int, gated: bool, drop_path: float) -> None:
         super().__init__()
         hidden = width * mlp_ratio
-        self.norm = nn.BatchNorm2d(width)
+        self.norm = nn.GroupNorm(1, width)
         self.around = nn.Conv2d(width, width, kernel, padding="same", groups=width)
         self.expand = nn.Conv2d(width, hidden * (2 if gated else 1), 1)
         self.gate = nn.GLU(dim=1) if gated else nn.GELU()
@@ -56,14 +56,18 @@ def own_mixer(
     """_of_timm: where timm would look for pretrained weights, of which there are none."""
     assert not pretrained
     rates = [drop_path_rate * index / max(1, depth - 1) for index in range(depth)]
-    return nn.Sequential(
+    network = nn.Sequential(
         nn.Conv2d(in_chans, width, patch_size, stride=patch_size),
         *(Block(width, kernel, mlp_ratio, gated, rate) for rate in rates),
-        nn.BatchNorm2d(width),
+        nn.GroupNorm(1, width),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
         nn.Linear(width, num_classes),
     )
+    for part in network.modules():
+        if isinstance(part, nn.Conv2d):
+            nn.init.kaiming_normal_(part.weight)
+    return network
 
 
 class Mixer:

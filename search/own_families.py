@@ -33,22 +33,32 @@ FLOPS_TOLERANCE = 0.01
 _TAKEN = ("preset", "families", "image_size", "family", "baseline")
 
 
-def named(config: SearchConfig) -> dict[str, OwnFamily]:
-    """Reference -> family, of those that a config names. All modules that were allowed are imported, and no others.
+def find(references: Sequence[str]) -> dict[str, OwnFamily]:
+    """Reference -> family, of those that are named as `module:Class`. Imports all modules that were allowed, and no
+    others.
 
-    Raises UsageError where one of them cannot be; at `space.families` for a family whose module was not allowed, that
-    is not there or is none; and at the key for dimensions of a family that there is not.
+    Raises MachineError where one of them cannot be, and SpaceError, beginning with `families: `, for a family whose
+    module was not allowed, that is not there or is none.
     """
-    references = config.space.references
+    for reference in references:
+        _check_allowed(reference)
+    plugins.load_plugins()
     found: dict[str, OwnFamily] = {}
+    for reference in references:
+        family = _find(reference)
+        _check_name(family, found.values())
+        found[reference] = family
+    return found
+
+
+def named(config: SearchConfig) -> dict[str, OwnFamily]:
+    """Those that a config names, as `find` has them.
+
+    Raises UsageError: at `space.families` for a family that cannot be had, at the key for dimensions of a family that
+    there is not.
+    """
     try:
-        for reference in references:
-            _check_allowed(reference)
-        plugins.load_plugins()
-        for reference in references:
-            family = _find(reference)
-            _check_name(family, found.values())
-            found[reference] = family
+        found = find(config.space.references)
     except SpaceError as error:
         raise config.error("space.families", str(error).removeprefix("families: ")) from error
     except MachineError as error:

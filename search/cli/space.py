@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,9 @@ from search.cli.options import Json
 from search.errors import UsageError
 
 if TYPE_CHECKING:
+    from search.own_family import OwnFamily
     from spaces.space import Space
+    from spaces.spec import ArchSpec
 
 NUM_SAMPLES = 3
 NUM_DRAWN = 200
@@ -45,14 +48,17 @@ def space(
     json: Json = False,
 ) -> None:
     """Show what a preset searches: dimensions, size, samples and what they cost; or a timm model as a point."""
+    from search.own_families import find
     from spaces.dims import SpaceError
     from spaces.registry import PRESETS, make_space, named_space, published_size
     from spaces.spec import Task
+    from workers.errors import MachineError
 
     if (preset is None) == (named is None):
         raise UsageError(f"space: give one of a preset ({', '.join(PRESETS)}) and --named TIMM_NAME")
     if named is not None and families is not None:
         raise UsageError("space: --families does not go with --named")
+    by_name: dict[str, OwnFamily] = {}
     try:
         if named is not None:
             own_size = published_size(named)
@@ -66,19 +72,24 @@ def space(
         if named is not None:
             shown = named_space(named, task)
         else:
-            shown = make_space(task, preset, None if families is None else families.split(","))
-    except SpaceError as error:
-        raise UsageError(f"space: {error}") from None
-    _print(preset or named or "", shown, json)
+            wanted = None if families is None else families.split(",")
+            own = find([name for name in wanted or () if ":" in name])
+            by_name = {family.name: family for family in own.values()}
+            if wanted is not None:
+                wanted = [own[name].name if name in own else name for name in wanted]
+            shown = make_space(task, preset, wanted, own=by_name)
+        _print(preset or named or "", shown, by_name, json)
+    except (SpaceError, MachineError) as error:
+        raise UsageError(f"space: {error}") from error
 
 
-def _print(name: str, shown: Space, as_json: bool) -> None:
+def _print(name: str, shown: Space, own: Mapping[str, OwnFamily], as_json: bool) -> None:
     import json
     import random
 
     rng = random.Random(0)
     count = min(shown.size(), NUM_DRAWN)
-    drawn = [_sample(shown, shown.sample(rng)) for _ in range(count)]
+    drawn = [_sample(shown, own, shown.sample(rng)) for _ in range(count)]
     if as_json:
         dimensions = [dimension.to_dict() for dimension in shown.dimensions]
         summary = {
@@ -93,19 +104,30 @@ def _print(name: str, shown: Space, as_json: bool) -> None:
         print(line)
 
 
-def _sample(shown: Space, point: dict[str, Any]) -> dict[str, Any]:
-    from spaces.analysis import analyse
+def _sample(shown: Space, own: Mapping[str, OwnFamily], point: dict[str, Any]) -> dict[str, Any]:
+    """A point with what it costs; without a closed form, its parameters as they are counted, and None for the rest."""
+    from spaces.analysis import analyse, knows
 
     spec = shown.spec(point)
-    known = analyse(spec)
+    family = own.get(point["family"])
+    known = None if family is None else family.analyse(spec)
+    if known is None and (family is None or knows(spec)):
+        known = analyse(spec)
     return {
         "spec": spec.to_dict(),
-        "params": known.params,
-        "flops": known.flops,
-        "tokens": known.tokens,
-        "activations": known.activations,
+        "params": _count(spec) if known is None else known.params,
+        "flops": None if known is None else known.flops,
+        "tokens": None if known is None else known.tokens,
+        "activations": None if known is None else known.activations,
         "point": point,
     }
+
+
+def _count(spec: ArchSpec) -> int:
+    from search.own_family import guarded
+    from spaces import models
+
+    return guarded(f"{spec.model} with {dict(spec.args)}", "building it", lambda: models.count(spec))
 
 
 def _lines(name: str, shown: Space, drawn: list[dict[str, Any]]) -> list[str]:
@@ -116,8 +138,11 @@ def _lines(name: str, shown: Space, drawn: list[dict[str, Any]]) -> list[str]:
         f"legal: {size / shown.raw_size():.0%} of all combinations",
     ]
     for key, label in (("params", "parameters"), ("flops", "FLOPs")):
-        values = sorted(sample[key] for sample in drawn)
-        lines.append(f"{label}: {values[0]:,} to {values[-1]:,}, median {values[len(values) // 2]:,}")
+        values = sorted(sample[key] for sample in drawn if sample[key] is not None)
+        of = (
+            f"{values[0]:,} to {values[-1]:,}, median {values[len(values) // 2]:,}" if values else "not known"
+        )
+        lines.append(f"{label}: {of}")
     wide = max(20, *(len(dimension.name) for dimension in shown.dimensions))
     lines += ["", f"{'dimension':<{wide}} {'values':<36} when"]
     for dimension in shown.dimensions:
@@ -128,7 +153,7 @@ def _lines(name: str, shown: Space, drawn: list[dict[str, Any]]) -> list[str]:
     for sample in drawn[:NUM_SAMPLES]:
         point = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in sample["point"].items())
         lines.append(f"  {point}")
-        lines.append(
-            f"    {sample['params']:,} parameters, {sample['flops']:,} FLOPs, {sample['tokens']:,} tokens"
-        )
+        quantities = {"params": "parameters", "flops": "FLOPs", "tokens": "tokens"}
+        known = [f"{sample[key]:,} {label}" for key, label in quantities.items() if sample[key] is not None]
+        lines.append(f"    {', '.join(known)}")
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -442,3 +443,34 @@ def test_what_is_stored_says_what_to_import_and_only_where_something_is_missing(
     plan = plan_of(monkeypatch, MINE + of_timm + "    analyse = property()\n")
     assert own_families.brought(plan).module("mine", "resnet10t") is None
     assert own_families.brought(replace(plan, own={})).to_dict() == {}
+
+
+def test_the_space_of_a_family_is_shown_with_what_is_known_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = ["--plugin", "mine", "space", "tiny", "--families", "vit,mine:Mine", "--image-size", "8"]
+    written(MINE)
+    assert main([*shown, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["dimensions"][0]["values"] == ["vit", "mine"]
+    assert "mine.kernel" in {each["name"] for each in found["dimensions"]}
+    assert all(sample["flops"] > 0 for sample in found["samples"])
+    sys.modules.pop("mine")
+    written(MINE + "    analyse = property()\n")
+    assert main([*shown[:-4], "--families", "mine:Mine", "--image-size", "8"]) == 0
+    out = capsys.readouterr().out
+    assert "FLOPs: not known" in out
+    assert "median" in out.partition("FLOPs")[0]
+
+
+@pytest.mark.parametrize(
+    "allowed, module, says",
+    [
+        ((), MINE, "space: families: mine:Mine: its module was not allowed"),
+        (("--plugin", "mine"), "1 / 0\n", "space: plugin 'mine' cannot be imported: ZeroDivisionError"),
+        (("--plugin", "mine"), MINE + with_spec("{}"), "space: families: mine:Mine: spec() gives {}, not a"),
+    ],
+)
+def test_a_space_that_cannot_be_shown_is_told_in_a_line(
+    allowed: tuple[str, ...], module: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(module)
+    assert says in refused(capsys, *allowed, "space", "tiny", "--families", "mine:Mine")
