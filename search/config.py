@@ -122,6 +122,10 @@ class SearchConfig(Section):
         }
         return self.model_copy(update={"baselines": settings})
 
+    def with_preset(self, preset: str) -> SearchConfig:
+        """The same with this preset spelled out."""
+        return self.model_copy(update={"space": self.space.model_copy(update={"preset": preset})})
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, every default spelled out; `from_dict` takes them back."""
         return self.model_dump(mode="json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from search import rungs
@@ -14,7 +14,7 @@ from spaces import analysis
 from spaces.backbone import Backbone
 from spaces.baselines import SCALED, default_baseline, median_params
 from spaces.dims import Family
-from spaces.registry import Space, make_space
+from spaces.registry import Space, make_space, preset_for
 from spaces.spec import ArchSpec, Task
 from workers.data.summary import DataSummary
 from workers.measure import PROTOCOL
@@ -55,10 +55,10 @@ class Plan:
         """What is known of a network of a family without building it; empty where nothing is. Raises SpaceError where
         the user's own closed form fails."""
         if family == Backbone.name:
-            return asdict(self.backbone.analyse(spec))
+            return self.backbone.analyse(spec).to_dict()
         own = self.own.get(family)
         known = None if own is None else own.analyse(spec)
-        return closed_form(spec) if known is None else asdict(known)
+        return closed_form(spec) if known is None else known.to_dict()
 
     def with_baselines(self, specs: Mapping[str, ArchSpec]) -> Plan:
         """The same with these baselines, in the config too."""
@@ -82,6 +82,7 @@ def make_plan(
     names, by how it names them. Raises SpaceError when the space cannot be made for these images.
     """
     task = Task(data.image_size, data.channels, len(data.class_names))
+    config = config.with_preset(config.space.preset or preset_for(task.image_size))
     own = own or {}
     by_name = {family.name: family for family in own.values()}
     families = config.space.families
@@ -105,8 +106,8 @@ def make_plan(
 
 
 def closed_form(spec: ArchSpec) -> dict[str, Any]:
-    """What is known of a network without building it; empty where nothing is."""
-    return asdict(analysis.analyse(spec)) if analysis.knows(spec) else {}
+    """What is known of a network without building it, as it is stored and shown; empty where nothing is."""
+    return analysis.analyse(spec).to_dict() if analysis.knows(spec) else {}
 
 
 def _baselines(config: SearchConfig, space: Space) -> dict[str, ArchSpec]:

@@ -7,7 +7,7 @@ Activations are the elements that those operations put out, attention scores inc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,10 @@ class Analysis:
     sparse_share: float
     convolution_share: float
     unstored: int
+
+    def to_dict(self) -> dict[str, float]:
+        """By name, without `unstored`: that one says what training does, not what the network is."""
+        return {key: value for key, value in asdict(self).items() if key != "unstored"}
 
 
 def total(cost: Cost, tokens: int) -> Analysis:
