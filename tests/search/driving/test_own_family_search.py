@@ -59,6 +59,28 @@ def test_a_search_of_the_example_trains_networks_of_the_users_own(tmp_path: Path
 
 
 @pytest.mark.usefixtures("allowed")
+def test_a_search_goes_on_with_the_class_that_it_began_with_and_with_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from own_family import Mixer  # pyright: ignore[reportMissingImports]
+
+    db = str(tmp_path / "own.db")
+    launch.start(load(EXAMPLE, [*SHORT, "search.engine=inline", "search.max_candidates=1"]), db, print)
+    with monkeypatch.context() as changed:
+        changed.setattr(Mixer, "rules", lambda self, task: [])
+        changed.setattr(Mixer, "ranges", Mixer.limits)
+        with pytest.raises(
+            UserError, match="own_family:Mixer: its dimensions have changed since the search began"
+        ):
+            launch.resume("own-family", ["search.max_candidates=2"], db, print)
+    ended = launch.resume("own-family", ["search.max_candidates=2"], db, print)
+    assert ended.state == SearchState.FINISHED
+    store = open_store(db, create=False)
+    assert store.write(lambda s: [row.state for row in s.query(Candidate)]) == ["finished"] * 2
+    store.close()
+
+
+@pytest.mark.usefixtures("allowed")
 def test_a_family_that_fails_in_the_middle_of_a_search_pauses_it_in_a_line(
     make_bench: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,16 +89,15 @@ def test_a_family_that_fails_in_the_middle_of_a_search_pauses_it_in_a_line(
     bench = make_bench(space={"families": ["own_family:Mixer"]}, baselines={})
     driver = bench.driver()
     bench.run(driver, most=2)
-    monkeypatch.setattr(Mixer, "spec", lambda self, task, values: values["heads"])
-    with pytest.raises(UserError) as found:
-        bench.run(driver)
+    with monkeypatch.context() as broken:
+        broken.setattr(Mixer, "spec", lambda self, task, values: values["heads"])
+        with pytest.raises(UserError) as found:
+            bench.run(driver)
     text = str(found.value)
     assert text.startswith("space.families: own_family:Mixer: spec(task, {'patch_size': ")
     assert "raises KeyError: 'heads'; mend that, then: paretovit resume" in text
     assert len(text.splitlines()) == 1
-    monkeypatch.undo()
     driver.close()
-    os.environ["PARETOVIT_PLUGINS"] = ""
     again = bench.driver()
     bench.run(again)
     assert len([row for row in bench.rows(Candidate) if row.number > 0]) == 12
