@@ -21,7 +21,8 @@ from torch.utils.flop_counter import flop_registry
 
 from spaces.backbone import Cut, Features
 from spaces.costs import Cost
-from spaces.entry_points import ENTRY_POINTS, feature_network
+from spaces.entry_points import ENTRY_POINTS
+from spaces.networks.backbone import feature_network
 from spaces.spec import ArchSpec
 from spaces.zoo import Pretrained, architecture
 

@@ -9,7 +9,7 @@ import torch
 
 from spaces import models
 from spaces.analysis import analyse
-from spaces.entry_points import RelativeAttention
+from spaces.networks.autoformer import RelativeAttention
 from spaces.registry import SpaceError, make_space, named_space
 from spaces.spec import Task
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
 
 from spaces import entry_points
 from workers.bundle import modeling
-from workers.bundle.source import PREFIX, modeling_source
+from workers.bundle.source import PREFIX, home_of, modeling_source
+
+NAMES = [entry_point.__name__ for entry_point in entry_points.ENTRY_POINTS]
 
 
 def functions(text: str) -> set[str]:
@@ -28,11 +31,14 @@ def test_networks_of_ours_bring_their_definitions_along(entry_point) -> None:
     compile(text, "modeling.py", "exec")
     assert {entry_point.__name__, "load", "preprocess", "main"} <= functions(text)
     assert text.count("\nENTRY_POINTS") == text.count("\ndefault_cfgs") == 1
+    others = {name for name in NAMES if home_of(name) != home_of(entry_point.__name__)}
+    assert not others & functions(text)
 
 
 def test_networks_of_ours_are_known_by_their_prefix() -> None:
-    assert all(entry_point.__name__.startswith(PREFIX) for entry_point in entry_points.ENTRY_POINTS)
-    assert entry_points.default_cfgs.keys() == {one.__name__ for one in entry_points.ENTRY_POINTS}
+    assert all(name.startswith(PREFIX) for name in NAMES)
+    for one in entry_points.ENTRY_POINTS:
+        assert one.__name__ in sys.modules[one.__module__].default_cfgs
 
 
 @pytest.mark.parametrize("model", ["vit_base_patch16_224", "paretovit_resnet"])
@@ -51,5 +57,5 @@ def test_it_imports_torch_timm_and_what_those_bring(model: str) -> None:
 
 
 def test_nothing_that_is_exported_gets_into_the_text() -> None:
-    assert modeling_source('paretovit_"; import os') == modeling_source("paretovit_resnet")
+    assert modeling_source('paretovit_"; import os') == modeling_source("resnet18")
     assert modeling_source('x"; import os') == modeling_source("resnet18")
