@@ -34,8 +34,12 @@ def verdict(view: FrontView, point: FrontPoint, full: int) -> Verdict:
     if standing == Standing.BASELINE:
         return _of_baseline(view, point, names, full)
     if standing == Standing.OUTSIDE:
+        broken = gate.rejection(view.limits, point.values, point.intervals)
+        return Verdict(f"Trained in full, but {broken or 'outside a limit'}.")
+    if standing == Standing.BORDERLINE:
+        doubt = gate.doubt(view.limits, point.values, point.intervals)
         return Verdict(
-            f"Trained in full, but {gate.rejection(view.limits, point.values) or 'outside a limit'}."
+            f"Trained in full, but {doubt or 'its cost straddles a limit'}, also when measured for longer."
         )
     if standing == Standing.STOPPED:
         return Verdict(f"Its training ended early, after {point.row.epoch} of {full} epochs.")

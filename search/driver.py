@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 from search import gate, hints, lease, news, reconcile, rungs
 from search.errors import UserError
 from search.memory import Memory
-from search.objectives import resolve
 from search.plan import Plan
 from search.sampler import Exhausted
 from search.settle import Settled, Settler
@@ -286,6 +285,7 @@ class Driver:
             first_epoch=row.first_epoch,
             last_epoch=row.last_epoch,
             checkpoint=results.latest_checkpoint(session, candidate) if row.first_epoch > 1 else None,
+            latency_limits=self._memory.latency_limits if row.kind == Kind.MEASURE else (),
         )
 
     def _end(self) -> None:
@@ -391,10 +391,8 @@ class Driver:
         values = None
         if row.state == CandidateState.FINISHED:
             values = [float(row.measured[objective.name]) for objective in self.plan.objectives]
-        limits = (
-            [] if self._memory.waits_for_baseline else resolve(self.plan.constraints, self._memory.baselines)
-        )
-        self.study.tell(row.trial, CandidateState(row.state), values, gate.violations(limits, row.measured))
+        violations = gate.violations(self._memory.limits, row.measured)
+        self.study.tell(row.trial, CandidateState(row.state), values, violations)
         self._write(lambda s, _: candidates.mark_told(s, self.search_id, row.number))
 
     def _event(self, kind: str, text: str) -> None:

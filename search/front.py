@@ -25,16 +25,21 @@ from search.store.reader import Reader
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+Known = tuple[dict[str, float], dict[str, tuple[float, float]]]
+"""Of a candidate: values by quantity, and the intervals of those that have one."""
+
 MEASURED = ("latency_ms", "latency_ms_p95", "throughput", "peak_memory_mb", "model_mb")
 
 
 class Standing(StrEnum):
-    """Where a candidate stands to the front. Finished ones are on it, dominated, outside a constraint, or
-    incomparable, which have no figures under the search's conditions."""
+    """Where a candidate stands to the front. Finished ones are on it, dominated, outside a constraint, borderline,
+    whose cost is not known well enough to tell whether it keeps one, or incomparable, which have no figures under the
+    search's conditions."""
 
     FRONT = "front"
     DOMINATED = "dominated"
     OUTSIDE = "outside"
+    BORDERLINE = "borderline"
     INCOMPARABLE = "incomparable"
     UNFINISHED = "unfinished"
     STOPPED = "stopped"
@@ -138,7 +143,7 @@ def front_view(session: Reader | Session, search: SearchRow) -> FrontView:
     rows = candidates(session, search.id, role=None)
     known = {row.id: _known(row, figures.get(row.id)) for row in rows}
     limits = _limits(search, [(row, known[row.id][0]) for row in rows if row.is_baseline])
-    standings = _standings(rows, {key: values for key, (values, _) in known.items()}, objectives, limits)
+    standings = _standings(rows, known, objectives, limits)
     brought = Brought.of(search.data)
     points = [
         FrontPoint(row, standings[row.id], *known[row.id], brought.module(row.family, row.spec.model))
@@ -193,9 +198,7 @@ def _key(conditions: Conditions) -> tuple[Any, ...]:
     return tuple(value for name, value in asdict(conditions).items() if name != "device_name")
 
 
-def _known(
-    row: CandidateRow, figures: Mapping[str, Any] | None
-) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+def _known(row: CandidateRow, figures: Mapping[str, Any] | None) -> Known:
     """Values and intervals of a candidate: what was measured from `figures` alone, the rest from its row."""
     values = {
         name: row.measured[name] for name in QUANTITIES if name in row.measured and name not in MEASURED
@@ -222,14 +225,14 @@ def _limits(
 
 def _standings(
     rows: Sequence[CandidateRow],
-    values: Mapping[int, Mapping[str, float]],
+    known: Mapping[int, Known],
     objectives: Sequence[Quantity],
     limits: Sequence[Limit],
 ) -> dict[int, Standing]:
     """Row id -> standing."""
-    standings = {row.id: _apart(row, values[row.id], objectives, limits) for row in rows}
+    standings = {row.id: _apart(row, known[row.id], objectives, limits) for row in rows}
     running = [row.id for row in rows if standings[row.id] == Standing.FRONT]
-    table = [[values[key][quantity.name] for quantity in objectives] for key in running]
+    table = [[known[key][0][quantity.name] for quantity in objectives] for key in running]
     kept = pareto.non_dominated(table, [quantity.maximise for quantity in objectives])
     return standings | {
         key: Standing.FRONT if best else Standing.DOMINATED for key, best in zip(running, kept, strict=True)
@@ -238,11 +241,12 @@ def _standings(
 
 def _apart(
     row: CandidateRow,
-    values: Mapping[str, float],
+    known: Known,
     objectives: Sequence[Quantity],
     limits: Sequence[Limit],
 ) -> Standing:
     """The standing that a row has by itself; FRONT when it may be compared with others."""
+    values, intervals = known
     if row.is_baseline:
         return Standing.BASELINE
     if row.state in _ENDED_EARLY:
@@ -251,7 +255,9 @@ def _apart(
         return Standing.UNFINISHED
     if any(quantity.name not in values for quantity in objectives):
         return Standing.INCOMPARABLE
-    return Standing.FRONT if gate.rejection(limits, values) is None else Standing.OUTSIDE
+    if gate.rejection(limits, values, intervals) is not None:
+        return Standing.OUTSIDE
+    return Standing.FRONT if gate.doubt(limits, values, intervals) is None else Standing.BORDERLINE
 
 
 _ENDED_EARLY = {

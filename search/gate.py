@@ -1,11 +1,14 @@
-"""The gate: what a measurement says, and whether a candidate is within its limits. Pure."""
+"""The gate: what a measurement says, and whether a candidate is within its limits. Pure.
+
+A cost that was measured is known to an interval. A candidate is rejected when all of that breaks the limit, is within
+the limit when all of it keeps it, and is borderline in between."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from search.objectives import Limit
+from search.objectives import QUANTITIES, Limit
 
 if TYPE_CHECKING:  # `front` imports this module, and has half a second
     from workers.job import Measurement
@@ -25,13 +28,34 @@ def measured_values(measurement: Measurement) -> tuple[dict[str, float], dict[st
     return values, {"latency_ms": (measurement.latency_ms_low, measurement.latency_ms_high)}
 
 
-def rejection(limits: Sequence[Limit], values: Mapping[str, float]) -> str | None:
-    """Why a candidate breaks a limit with what is known of it, or None. An unknown quantity breaks none."""
+def rejection(
+    limits: Sequence[Limit], values: Mapping[str, float], intervals: Mapping[str, Interval]
+) -> str | None:
+    """Why a candidate breaks a limit for sure with what is known of it, or None. An unknown quantity breaks none."""
     for limit in limits:
-        if limit.name in values and not limit.allows(values[limit.name]):
+        if limit.name in values and not any(map(limit.allows, _range(limit, values, intervals))):
             side = "above" if limit.upper else "below"
             return f"{limit.name} {values[limit.name]:.4g} is {side} the limit {limit.value:.4g}"
     return None
+
+
+def doubt(
+    limits: Sequence[Limit], values: Mapping[str, float], intervals: Mapping[str, Interval]
+) -> str | None:
+    """Which limit it is not known whether a candidate keeps, or None."""
+    for limit in limits:
+        if limit.name in values:
+            low, high = _range(limit, values, intervals)
+            if limit.allows(low) != limit.allows(high):
+                return f"{limit.name} {low:.4g} to {high:.4g} holds the limit {limit.value:.4g}"
+    return None
+
+
+def _range(limit: Limit, values: Mapping[str, float], intervals: Mapping[str, Interval]) -> Interval:
+    """What a limit is compared with: a cost's interval, where it has one. Qualities are taken as they were found."""
+    value = values[limit.name]
+    is_cost = QUANTITIES[limit.name].kind == "cost"
+    return intervals.get(limit.name, (value, value)) if is_cost else (value, value)
 
 
 def violations(limits: Sequence[Limit], values: Mapping[str, float]) -> dict[str, float]:

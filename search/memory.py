@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from search import rungs
+from search.objectives import Limit, resolve
 from search.plan import Plan
 from search.sampler import Known
 from search.states import CandidateState
@@ -74,3 +75,13 @@ class Memory:
     def waits_for_baseline(self) -> bool:
         """Whether a relative limit has no number yet."""
         return any(self.missing(c.baseline) for c in self.plan.constraints if c.baseline is not None)
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Constraints as numbers; none as long as one has no number yet."""
+        return () if self.waits_for_baseline else resolve(self.plan.constraints, self.baselines)
+
+    @property
+    def latency_limits(self) -> tuple[float, ...]:
+        """Upper bounds of the latency, ms."""
+        return tuple(limit.value for limit in self.limits if limit.name == "latency_ms")

@@ -218,7 +218,7 @@ class Settler:
             candidates.set_state(row, CandidateState.MEASURED)
             jobs.add(session, row, Kind.TRAIN, rung=last, epochs=(1, self.plan.rungs[last]))
             return
-        reason = gate.rejection(resolve(self.plan.constraints, baselines), row.measured)
+        reason = gate.rejection(resolve(self.plan.constraints, baselines), row.measured, row.intervals)
         if reason is not None:
             candidates.set_state(row, CandidateState.REJECTED, reason)
             results.add_event(session, self.search_id, "rejected", reason, row.number)

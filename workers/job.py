@@ -57,6 +57,7 @@ class Job:
     first_epoch, last_epoch: a train job trains epochs first_epoch..last_epoch, counted from 1, both included;
         0, 0 for other kinds. It resumes from `checkpoint` when first_epoch > 1.
     artifacts: folder that checkpoints are written below.
+    latency_limits: upper bounds, ms, that a measured latency will be judged by.
     """
 
     id: int
@@ -71,6 +72,7 @@ class Job:
     first_epoch: int = 0
     last_epoch: int = 0
     checkpoint: CheckpointRef | None = None
+    latency_limits: tuple[float, ...] = ()
 
     def to_json(self) -> str:
         return json.dumps(asdict(self) | {"spec": self.spec.to_dict()}, allow_nan=False)
@@ -92,6 +94,7 @@ class Job:
                     limits=LimitSettings(**settings["limits"]),
                 ),
                 "checkpoint": CheckpointRef(**checkpoint) if checkpoint else None,
+                "latency_limits": tuple(data["latency_limits"]),
             }
         )
 

@@ -155,7 +155,12 @@ def _measure(job: Job, watchdog: Watchdog) -> dict[str, Any]:
     images, digest = _sample(job.settings.data)
     watchdog.beat()
     measurement = protocol.measure(
-        job.spec, job.settings.cost, images, beat=watchdog.beat, waiting=watchdog.suspended
+        job.spec,
+        job.settings.cost,
+        images,
+        beat=watchdog.beat,
+        waiting=watchdog.suspended,
+        latency_limits=job.latency_limits,
     )
     return {
         "measurement": measurement,

@@ -77,7 +77,8 @@ class Point(Strict):
     intervals: Intervals
     state: str
     standing: str = Field(
-        description="front, dominated, outside, incomparable, unfinished, stopped, rejected, failed or baseline"
+        description="front, dominated, outside, borderline, incomparable, unfinished, stopped, rejected, failed or "
+        "baseline"
     )
     rung: int | None = Field(description="Index of the highest rung completed")
     epoch: int = Field(description="Epochs trained")

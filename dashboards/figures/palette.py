@@ -24,7 +24,7 @@ class Group:
 
 FRONT, DOMINATED, OUTSIDE, REJECTED = "front", "dominated", "outside", "rejected"
 STOPPED, UNFINISHED, FAILED, BASELINE = "stopped", "unfinished", "failed", "baseline"
-INCOMPARABLE = "incomparable"
+INCOMPARABLE, BORDERLINE = "incomparable", "borderline"
 
 # In drawing order: what matters most is drawn last, on top.
 GROUPS: dict[str, Group] = {
@@ -66,6 +66,14 @@ GROUPS: dict[str, Group] = {
             UNFINISHED, "Unfinished", "not at its last epoch yet", "diamond-open", 10, "M8 2L14 8L8 14L2 8Z"
         ),
         Group(OUTSIDE, "Outside a limit", "fully trained, breaks a limit", "square-open", 9, "M3 3H13V13H3Z"),
+        Group(
+            BORDERLINE,
+            "Borderline",
+            "fully trained, its measured interval holds a limit",
+            "square-x-open",
+            9,
+            "M3 3H13V13H3ZM3 3L13 13M13 3L3 13",
+        ),
         Group(
             DOMINATED,
             "Dominated",
@@ -122,6 +130,7 @@ THEMES: dict[str, Theme] = {
             FRONT: "#0a5fb4",
             DOMINATED: "#66758a",
             OUTSIDE: "#a3480f",
+            BORDERLINE: "#80620f",
             REJECTED: "#c2371b",
             STOPPED: "#8250b4",
             UNFINISHED: "#0c8367",
@@ -142,6 +151,7 @@ THEMES: dict[str, Theme] = {
             FRONT: "#5aaeff",
             DOMINATED: "#94a2b3",
             OUTSIDE: "#f0a060",
+            BORDERLINE: "#d9c46a",
             REJECTED: "#ff8066",
             STOPPED: "#c39bf0",
             UNFINISHED: "#45cfa8",

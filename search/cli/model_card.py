@@ -75,7 +75,11 @@ def _lead(wanted: Wanted, contents: Contents) -> str:
 def _standing(wanted: Wanted) -> str:
     point = wanted.point
     if point.standing == Standing.OUTSIDE:
-        return f"It breaks a limit of the search: {gate.rejection(wanted.view.limits, point.values)}."
+        broken = gate.rejection(wanted.view.limits, point.values, point.intervals)
+        return f"It breaks a limit of the search: {broken}."
+    if point.standing == Standing.BORDERLINE:
+        doubt = gate.doubt(wanted.view.limits, point.values, point.intervals)
+        return f"Whether it keeps a limit of the search is not known: {doubt}."
     return _STANDINGS[point.standing]
 
 

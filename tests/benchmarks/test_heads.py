@@ -42,6 +42,5 @@ def test_heads_move_latency_and_neither_parameters_nor_flops() -> None:
     print()
     for heads, spec in specs.items():
         found = protocol.measure(spec, cost, images)
-        print(
-            f"{heads:>3} heads x {WIDTH // heads:>3} wide: {found.latency_ms:.2f} ms, {found.latency_ms_low:.2f} to {found.latency_ms_high:.2f}"
-        )
+        bounds = f"{found.latency_ms_low:.2f} to {found.latency_ms_high:.2f}"
+        print(f"{heads:>3} heads x {WIDTH // heads:>3} wide: {found.latency_ms:.2f} ms, {bounds}")

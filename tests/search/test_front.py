@@ -167,12 +167,31 @@ def test_a_finished_candidate_that_breaks_a_constraint_is_outside(store: Store) 
     assert sum(point.standing == Standing.OUTSIDE for point in view.candidates) == 8
 
 
+def test_a_finished_candidate_whose_cost_straddles_a_limit_is_borderline_and_on_no_front(
+    store: Store,
+) -> None:
+    fastest = min(view_of(store).front, key=lambda point: point.values["latency_ms"])
+    low, high = fastest.intervals["latency_ms"]
+
+    def limit(value: float) -> Any:
+        def work(session: Any) -> None:
+            row = session.get(Search, 1)
+            row.config = dict(row.config) | {"constraints": {"latency_ms": value}}
+
+        return work
+
+    for value, standing in ((high, "front"), ((low + high) / 2, "borderline"), (low * 0.999, "outside")):
+        point = view_of(store, limit(value)).candidates[fastest.row.number - 1]
+        assert point.standing == standing
+
+
 def test_the_best_that_status_shows_keeps_the_limits(store: Store) -> None:
-    fastest = min(point.values["latency_ms"] for point in view_of(store).front)
+    first = min(view_of(store).front, key=lambda point: point.values["latency_ms"])
+    fastest = first.values["latency_ms"]
 
     def limit(session: Any) -> None:
         row = session.get(Search, 1)
-        row.config = dict(row.config) | {"constraints": {"latency_ms": fastest}}
+        row.config = dict(row.config) | {"constraints": {"latency_ms": first.intervals["latency_ms"][1]}}
 
     free = seen_after(store, lambda _: None, lambda s: status(s, "digits")["best"])
     kept = seen_after(store, limit, lambda s: status(s, "digits")["best"])

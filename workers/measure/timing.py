@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from workers.measure.contention import Load, Watch
 from workers.measure.statistics import Summary, summarise
 from workers.memory_limit import is_out_of_memory
 
@@ -19,18 +20,18 @@ WARM_UP_TOLERANCE = 0.03
 MIN_SAMPLES = 50
 MIN_SECONDS = 0.25
 FEWEST_SAMPLES = 3
+STRADDLING = 4
 THROUGHPUT_GROWTH = 4
 THROUGHPUT_GAIN = 1.05
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds a call. stopped_by: `relative_error` or `max_seconds`. cpu_share: of the repeats' wall clock,
-    what the calling thread had a core for."""
+    """Milliseconds a call. stopped_by: `relative_error` or `max_seconds`. load: of the machine meanwhile."""
 
     summary: Summary
     stopped_by: str
-    cpu_share: float
+    load: Load
 
 
 @contextmanager
@@ -74,13 +75,17 @@ def warm_up(call: Work, max_seconds: float, beat: Work) -> None:
         previous = rate
 
 
-def measure_latency(call: Work, max_seconds: float, relative_error: float, beat: Work) -> Latency:
+def measure_latency(
+    call: Work, max_seconds: float, relative_error: float, beat: Work, limits_ms: Sequence[float] = ()
+) -> Latency:
     """Repeats a warm call until its median is known to `relative_error`, or `max_seconds` have gone.
 
     At least 50 samples over 0.25 s, as a short burst would miss slow changes; at least 3 even when time is up.
+    limits_ms: upper bounds that the latency is judged by; while its interval holds one of them, it goes on for up to
+    `STRADDLING` times `max_seconds`.
     """
     samples: list[float] = []
-    start, cpu_start = time.perf_counter(), time.thread_time()
+    start, watch = time.perf_counter(), Watch()
     min_seconds, check_at = min(MIN_SECONDS, max_seconds), MIN_SAMPLES
     while True:
         samples.append(time_call_ms(call))
@@ -89,12 +94,11 @@ def measure_latency(call: Work, max_seconds: float, relative_error: float, beat:
         is_over = elapsed >= max_seconds and len(samples) >= FEWEST_SAMPLES
         if not is_over and (len(samples) < check_at or elapsed < min_seconds):
             continue
-        cpu_share = (time.thread_time() - cpu_start) / elapsed
         summary = summarise(samples)
-        if summary.relative_error < relative_error:
-            return Latency(summary, "relative_error", cpu_share)
-        if is_over:
-            return Latency(summary, "max_seconds", cpu_share)
+        is_known = summary.relative_error < relative_error
+        straddles = any(summary.low <= limit < summary.high for limit in limits_ms)
+        if (is_known or is_over) and not (straddles and elapsed < STRADDLING * max_seconds):
+            return Latency(summary, "relative_error" if is_known else "max_seconds", watch.load())
         check_at = len(samples) * 5 // 4
 
 

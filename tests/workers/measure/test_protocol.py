@@ -12,7 +12,10 @@ import torch
 from spaces.spec import ArchSpec
 from workers import device, lock
 from workers.errors import CandidateError, DeviceError
-from workers.measure import protocol
+from workers.measure import protocol, timing
+from workers.measure.contention import Load
+from workers.measure.statistics import summarise
+from workers.measure.timing import Latency
 from workers.settings import CostSettings
 
 
@@ -132,12 +135,33 @@ def test_an_output_that_is_no_row_of_scores_an_image_is_the_candidates_fault():
         protocol.measure(spec, QUICK)
 
 
-def test_contention_is_flagged_for_one_thread_on_a_cpu():
-    from workers.measure.statistics import summarise
-    from workers.measure.timing import Latency
+def disturbed(monkeypatch, *loads):
+    """Has the latency be timed under these loads, one after another; answers how often it was."""
+    left, times = list(loads), []
 
-    here = device.resolve("cpu", 1)
-    kept_off = Latency(summarise([1.0]), "max_seconds", cpu_share=0.8)
-    assert protocol._flags(here, QUICK, kept_off) == ("contended",)
-    assert protocol._flags(here, QUICK, Latency(summarise([1.0]), "max_seconds", cpu_share=0.99)) == ()
-    assert protocol._flags(here, CostSettings(threads=2), kept_off) == ()
+    def timed(*_):
+        times.append(float(len(times) + 1))
+        return Latency(summarise([times[-1]]), "max_seconds", left.pop(0))
+
+    monkeypatch.setattr(timing, "measure_latency", timed)
+    return times
+
+
+QUIET, KEPT_OFF, BUSY = Load(1.0, 0.99, 0.01), Load(1.0, 0.8, 0.1), Load(1.0, 0.99, 0.9)
+
+
+def test_a_measurement_that_other_work_disturbs_is_repeated_until_it_is_not(monkeypatch):
+    times = disturbed(monkeypatch, BUSY, QUIET)
+    found = protocol.measure(vit(), QUICK)
+    assert (times, found.latency_ms, found.flags) == ([1.0, 2.0], 2.0, ())
+
+
+def test_after_two_repeats_the_least_disturbed_counts_and_is_flagged(monkeypatch):
+    times = disturbed(monkeypatch, BUSY, KEPT_OFF, BUSY, QUIET)
+    found = protocol.measure(vit(), QUICK)
+    assert (times, found.latency_ms, found.flags) == ([1.0, 2.0, 3.0], 2.0, ("contended",))
+
+
+def test_a_quiet_measurement_is_taken_once(monkeypatch):
+    times = disturbed(monkeypatch, QUIET, BUSY)
+    assert (protocol.measure(vit(), QUICK).flags, times) == ((), [1.0])

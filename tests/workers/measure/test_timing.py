@@ -52,6 +52,14 @@ def test_a_steady_call_stops_at_its_relative_error_but_not_before_a_quarter_seco
     assert 0.25 <= clock.now < 0.4
 
 
+def test_a_latency_that_straddles_its_limit_is_timed_for_longer_but_not_for_ever(clock):
+    unsteady = [0.001, 0.0011] * 20000
+    for limits, least, most in (([1.05], 6.0, 8.0), ([2.0, 0.5], 0.25, 1.6)):
+        start = clock.now
+        timing.measure_latency(clock.lasting(unsteady), 1.5, 0.1, nothing, limits)
+        assert least <= clock.now - start < most
+
+
 def test_an_unsteady_call_stops_when_its_time_is_up_and_says_so(clock):
     latency = timing.measure_latency(clock.lasting([0.001, 0.01] * 2000), 1.5, 0.001, nothing)
     assert latency.stopped_by == "max_seconds"

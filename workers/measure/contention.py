@@ -1,0 +1,54 @@
+"""Work on the machine that a measurement did not start: what other processes took of the cores meanwhile, and what
+kept the measuring thread from its own.
+
+Jobs of ours step aside for the device's lock; a browser, a backup or another user does not. What they take is read
+from the system's own counters, whose ticks of 10 ms are allowed for.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import psutil
+
+MAX_OTHERS_SHARE = 0.2
+"""Of one core. A quiet machine's own services stay under 0.05."""
+MIN_OWN_SHARE = 0.95
+TICKS_SECONDS = 0.03
+"""How far counters in ticks may be off at both ends together."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """While something was timed on a CPU. seconds: wall clock. own_share: of it, what the timing thread had a core for.
+    others_share: cores that other processes and the hypervisor took, on average."""
+
+    seconds: float
+    own_share: float
+    others_share: float
+
+    def is_contended(self, threads: int) -> bool:
+        """threads: that the timed work may use; only one thread's wait for a core can be told from its own pauses."""
+        kept_off = threads == 1 and self.own_share < MIN_OWN_SHARE
+        return kept_off or self.others_share * self.seconds > MAX_OTHERS_SHARE * self.seconds + TICKS_SECONDS
+
+
+class Watch:
+    """Reads the counters as it is made, and again when it is asked."""
+
+    def __init__(self) -> None:
+        self._wall, self._thread = time.perf_counter(), time.thread_time()
+        self._machine, self._process = _machine_seconds(), time.process_time()
+
+    def load(self) -> Load:
+        seconds = time.perf_counter() - self._wall
+        own = time.process_time() - self._process
+        others = max(0.0, _machine_seconds() - self._machine - own)
+        return Load(seconds, (time.thread_time() - self._thread) / seconds, others / seconds)
+
+
+def _machine_seconds() -> float:
+    """Seconds that all cores have worked, the hypervisor's share included."""
+    found = psutil.cpu_times()
+    return sum(getattr(found, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq", "steal"))
