@@ -34,7 +34,6 @@ def test_another_process_that_works_is_noticed_and_our_own_work_is_not_taken_for
         rogue.wait()
     assert beside.is_contended(1)
     assert beside.others_share > 0.5
-    assert beside.others_share > without.others_share
     assert 0.5 <= without.seconds < 5
 
 
