@@ -284,7 +284,7 @@ class Driver:
             artifacts=str(self.artifacts),
             first_epoch=row.first_epoch,
             last_epoch=row.last_epoch,
-            checkpoint=results.latest_checkpoint(session, candidate) if row.first_epoch > 1 else None,
+            checkpoint=results.newest_checkpoint(session, candidate, row.first_epoch - 1),
             latency_limits=self._memory.latency_limits if row.kind == Kind.MEASURE else (),
         )
 

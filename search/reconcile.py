@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from sqlalchemy.orm import Session
@@ -34,12 +35,15 @@ def settle_leftovers(session: Session, search: Search, device_id: str) -> int:
 
 
 def remove_unknown_checkpoints(store: Store, search_id: int, artifacts: Path) -> None:
-    """Deletes checkpoint files of attempts that never reported, and no file that is named otherwise."""
+    """Deletes checkpoint files of attempts that never reported, unfinished ones too, and none named otherwise."""
     folder = artifacts / checkpoint.FOLDER
     if not folder.is_dir():
         return
     known = store.write(lambda session: results.checkpoint_paths(session, search_id))
     for path in folder.glob("*/*"):
-        is_ours = checkpoint.NAMES.fullmatch(path.relative_to(folder).as_posix()) and path.is_file()
-        if is_ours and path.relative_to(artifacts).as_posix() not in known:
+        if not checkpoint.NAMES.fullmatch(path.relative_to(folder).as_posix()):
+            continue
+        if path.is_file() and path.relative_to(artifacts).as_posix() not in known:
             path.unlink(missing_ok=True)
+        elif path.suffix == checkpoint.PARTIAL and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)

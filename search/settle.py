@@ -100,7 +100,7 @@ class Settler:
         if trouble is not None:
             jobs.end_attempt(attempt, AttemptState.FAILED, trouble, outcome.detail)
             if outcome.notes.get("checkpoint_lost") and job.kind == Kind.TRAIN and job.first_epoch > 1:
-                self._train_anew(session, job, candidate, trouble)
+                self._go_further_back(session, job, candidate, trouble)
                 return Settled()
             again = self.try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
             return Settled(given_up=None if again else trouble)
@@ -112,7 +112,7 @@ class Settler:
             self._fail(session, job, candidate, reason)
             return Settled()
         jobs.end_attempt(attempt, AttemptState.DONE)
-        obsolete = self._keep_checkpoint(session, candidate, attempt, outcome)
+        obsolete = self._keep_checkpoint(session, job, candidate, attempt, outcome)
         if "weights" in outcome.notes and job.first_epoch == 1:
             text = provenance.words(outcome.notes["weights"])
             results.add_event(session, self.search_id, "weights", text, candidate.number)
@@ -160,10 +160,12 @@ class Settler:
         results.add_event(session, self.search_id, "retry", text, candidate.number)
         return jobs.count_attempts(session, job.id, self.lease) < self.plan.settings.limits.max_attempts
 
-    def _train_anew(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
-        """The job begins at the first epoch again. Its candidate keeps what it has shown, and its rung."""
-        job.first_epoch, job.state = 1, JobState.PENDING
-        text = f"trains again from epoch 1: {reason}"
+    def _go_further_back(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
+        """The job begins after an older checkpoint, or at the first epoch where none is kept. Its candidate keeps
+        what it has shown, and its rung."""
+        older = results.newest_checkpoint(session, candidate, job.first_epoch - 2)
+        job.first_epoch, job.state = 1 if older is None else older.epoch + 1, JobState.PENDING
+        text = f"trains again from epoch {job.first_epoch}: {reason}"
         results.add_event(session, self.search_id, "retry", text, candidate.number)
 
     def _trouble(self, search: Search, outcome: Outcome) -> str | None:
@@ -182,13 +184,19 @@ class Settler:
         results.add_event(session, self.search_id, "failed", reason, candidate.number)
 
     def _keep_checkpoint(
-        self, session: Session, candidate: Candidate, attempt: Attempt, outcome: Outcome
+        self, session: Session, job: JobRow, candidate: Candidate, attempt: Attempt, outcome: Outcome
     ) -> list[str]:
+        """While training may go on, the checkpoint that it began from stays too: it has just been read, and was
+        whole."""
         if outcome.checkpoint is None:
             return []
+        kept = [outcome.checkpoint]
+        before = results.newest_checkpoint(session, candidate, job.first_epoch - 1)
+        if before is not None and outcome.epoch < self.plan.rungs[-1]:
+            kept.append(before)
         results.add_checkpoint(session, candidate, attempt, outcome.checkpoint)
         session.flush()
-        return results.forget_older_checkpoints(session, candidate, outcome.checkpoint)
+        return results.forget_other_checkpoints(session, candidate, *kept)
 
     def _keep_measurement(
         self,

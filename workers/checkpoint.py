@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from workers.settings import FINE_TUNING
 FOLDER = "checkpoints"
 PARTIAL = ".partial"
 NAMES = re.compile(r"-?\d+/(\d+-\d+-epoch\d+\.safetensors|\.\d+-\d+-epoch\d+\.safetensors\.\d+\.partial)")
-"""Of the files that `save` writes, relative to `FOLDER`; unfinished ones too."""
+"""Of the files that `save` writes, relative to `FOLDER`, and of the folders that unfinished ones lie in."""
 
 
 def save(
@@ -43,8 +44,10 @@ def save(
     relative = Path(FOLDER, str(job.candidate), f"{job.id}-{job.attempt}-epoch{epoch}.safetensors")
     path = Path(job.artifacts, relative)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+    partial = unfinished / path.name  # safetensors writes beside it first, under a name that we do not know
     try:
+        unfinished.mkdir(exist_ok=True)
         metadata = dict(facts or {}) | _identity(job, data_digest) | {"updates": str(training.updates)}
         if training.loaded is not None:
             metadata["weights"] = json.dumps(training.loaded)
@@ -58,7 +61,7 @@ def save(
             os.fsync(file.fileno())
         partial.replace(path)
     finally:
-        partial.unlink(missing_ok=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
     sync_folder(path.parent)
     return CheckpointRef(relative.as_posix(), epoch, sha256, num_bytes)
 

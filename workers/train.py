@@ -176,10 +176,13 @@ class LossWatch:
 
 
 def _judge(loss: float, norm: float, step: int, rate: float) -> None:
-    if not (math.isfinite(loss) and math.isfinite(norm)):
-        raise CandidateError(
-            f"loss {loss:g} at step {step} is not finite (learning rate {rate:.3g}, gradient norm {norm:g})"
-        )
+    if math.isfinite(loss) and math.isfinite(norm):
+        return
+    told = {"loss": f"loss {loss:g}", "norm": f"gradient norm {norm:g}"}
+    first = told.pop("norm" if math.isfinite(loss) else "loss")
+    raise CandidateError(
+        f"{first} at step {step} is not finite (learning rate {rate:.3g}, {', '.join(told.values())})"
+    )
 
 
 def _check_fit(job: Job, data: DeviceData) -> None:

@@ -218,27 +218,67 @@ def test_batch_normalisation_never_meets_a_single_image(train_job: MakeJob, batc
 
 
 class Exploding(nn.Module):
-    """Answers are finite for two batches, then not."""
+    """Its scores are finite for so many training batches and then not; or, with `backward`, their gradients."""
 
-    def __init__(self) -> None:
+    def __init__(self, batches: int, backward: bool) -> None:
         super().__init__()
         self.inner = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
-        self.calls = 0
+        self.left = batches
+        self.backward = backward
 
     def forward(self, images: Tensor) -> Tensor:
-        self.calls += 1
-        return self.inner(images) * (float("nan") if self.calls > 2 else 1.0)
+        scores = self.inner(images)
+        self.left -= self.training
+        if self.left >= 0:
+            return scores
+        if not self.backward:
+            return scores * float("nan")
+        if self.training:
+            scores.register_hook(lambda gradient: gradient * float("inf"))
+        return scores
 
 
-def test_a_loss_that_is_not_finite_ends_the_job_at_its_step(
+MESSAGES = {
+    False: r"loss nan at step {} is not finite \(learning rate \S+, gradient norm nan\)",
+    True: r"gradient norm (nan|inf) at step {} is not finite \(learning rate \S+, loss \d\S+\)",
+}
+
+
+@pytest.mark.parametrize("backward", MESSAGES)
+@pytest.mark.parametrize("step", [1, 3, 10], ids=["at once", "in the first epoch", "in the third"])
+def test_a_loss_or_gradient_that_is_not_finite_ends_the_job_at_its_step(
+    train_job: MakeJob, monkeypatch: pytest.MonkeyPatch, step: int, backward: bool
+) -> None:
+    """Four steps an epoch."""
+    made: list[Exploding] = []
+
+    def build(spec: ArchSpec, stochastic_depth: float | None = None) -> nn.Module:
+        made.append(Exploding(step - 1, backward))
+        return made[-1]
+
+    monkeypatch.setattr(spaces.models, "build", build)
+    job = train_job(1, 4)
+    reported: list[int] = []
+
+    def emit(report: EpochReport) -> Decision:
+        reported.append(report.epoch)
+        return Decision.CONTINUE
+
+    with pytest.raises(CandidateError, match=MESSAGES[backward].format(step)):
+        run(job, emit)
+    assert made[0].left == -1, "no batch came after it"
+    assert reported == list(range(1, 1 + (step - 1) // 4))
+    assert not Path(job.artifacts).exists()
+
+
+def test_after_a_resume_the_step_that_is_named_counts_from_the_first_epoch(
     train_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spaces.models, "build", lambda spec, stochastic_depth=None: Exploding())
-    job = train_job(1, 1)
-    message = r"loss nan at step 3 is not finite \(learning rate \S+, gradient norm nan\)"
-    with pytest.raises(CandidateError, match=message):
-        run(job)
-    assert not Path(job.artifacts).exists()
+    monkeypatch.setattr(spaces.models, "build", lambda spec, stochastic_depth=None: Exploding(8, False))
+    half = run(train_job(1, 2))
+    monkeypatch.setattr(spaces.models, "build", lambda spec, stochastic_depth=None: Exploding(1, False))
+    with pytest.raises(CandidateError, match=MESSAGES[False].format(10)):
+        run(train_job(3, 4, id=8, checkpoint=half.checkpoint))
 
 
 def test_a_network_that_cannot_read_the_images_fails_at_once(train_job: MakeJob) -> None:

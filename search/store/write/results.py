@@ -109,11 +109,11 @@ def add_checkpoint(
     )
 
 
-def latest_checkpoint(session: Session, candidate: Candidate) -> CheckpointRef | None:
-    """The candidate's checkpoint with the most epochs; of equals the newest."""
+def newest_checkpoint(session: Session, candidate: Candidate, up_to: int) -> CheckpointRef | None:
+    """The candidate's checkpoint with the most epochs, but no more than `up_to`; of equals the newest."""
     row = session.scalars(
         select(Artifact)
-        .where(Artifact.candidate_id == candidate.id, Artifact.kind == "checkpoint")
+        .where(Artifact.candidate_id == candidate.id, Artifact.kind == "checkpoint", Artifact.epoch <= up_to)
         .order_by(Artifact.epoch.desc(), Artifact.id.desc())
         .limit(1)
     ).one_or_none()
@@ -129,11 +129,13 @@ def checkpoint_paths(session: Session, search_id: int) -> set[str]:
     )
 
 
-def forget_older_checkpoints(session: Session, candidate: Candidate, keep: CheckpointRef) -> list[str]:
+def forget_other_checkpoints(session: Session, candidate: Candidate, *keep: CheckpointRef) -> list[str]:
     """Drops the rows of a candidate's other checkpoints and returns their paths, for the files to go after commit."""
     rows = session.scalars(
         select(Artifact).where(
-            Artifact.candidate_id == candidate.id, Artifact.kind == "checkpoint", Artifact.path != keep.path
+            Artifact.candidate_id == candidate.id,
+            Artifact.kind == "checkpoint",
+            Artifact.path.not_in([kept.path for kept in keep]),
         )
     ).all()
     for row in rows:

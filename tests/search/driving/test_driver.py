@@ -13,7 +13,7 @@ from search import lease
 from search.driver import Idle
 from search.errors import UserError
 from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, JobState, SearchState
-from search.store.models import Attempt, Candidate, Epoch, Event, JobRow, MeasurementRow, Search
+from search.store.models import Artifact, Attempt, Candidate, Epoch, Event, JobRow, MeasurementRow, Search
 from search.store.write import searches
 from search.store.write.searches import LeaseLost
 from workers.job import Decision, EpochReport, Job, Kind, Outcome, Status
@@ -156,8 +156,9 @@ def test_an_error_that_no_retry_mends_is_tried_once(make_bench: Make, answer: An
     assert candidate.reason == f"train failed: {hopeless}"
 
 
-def test_a_candidate_whose_checkpoint_is_lost_trains_again_from_its_first_epoch(
-    make_bench: Make, answer: Any
+@pytest.mark.parametrize("lost_epochs, first", [({3}, 2), ({3, 1}, 1)])
+def test_a_candidate_whose_checkpoint_is_lost_goes_on_from_the_one_before_it_or_from_its_first_epoch(
+    make_bench: Make, answer: Any, lost_epochs: set[int], first: int
 ) -> None:
     bench = make_bench(rungs=[1, 3, 9])
     asked: list[tuple[int, int, int]] = []
@@ -165,20 +166,39 @@ def test_a_candidate_whose_checkpoint_is_lost_trains_again_from_its_first_epoch(
     def perform(job: Job) -> Outcome:
         if job.kind == Kind.TRAIN:
             asked.append((job.candidate, job.first_epoch, job.last_epoch))
-        if job.first_epoch == 4:
+            assert (0 if job.checkpoint is None else job.checkpoint.epoch) == job.first_epoch - 1
+        if job.last_epoch == 9 and job.checkpoint is not None and job.checkpoint.epoch in lost_epochs:
             return dataclasses.replace(
                 failed(job, "x: the checkpoint is missing", Status.ERROR), notes={"checkpoint_lost": True}
             )
         return answer(job, bench.digest)
 
     bench.run(bench.driver(), perform)
-    lost = [candidate for candidate, first, _ in asked if first == 4]
+    lost = [candidate for candidate, began, _ in asked if began == 4]
     assert lost
     for candidate in lost:
-        assert (candidate, 1, 9) in asked
+        assert (candidate, first, 9) in asked
+        assert checkpoints(bench, candidate) == [9]
     found = {c.number: c.state for c in candidates(bench)}
     assert {found[number] for number in lost if number > 0} == {CandidateState.FINISHED}
     assert CandidateState.FAILED not in found.values()
+
+
+def test_while_training_may_go_on_the_checkpoint_that_it_began_from_is_kept_as_well(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench(rungs=[1, 3, 5, 9])
+    bench.run(bench.driver(), lambda job: answer(job, bench.digest))
+    kept = {c.epoch: checkpoints(bench, c.number) for c in candidates(bench) if c.number > 0}
+    assert kept[1] == [1]
+    assert kept[3] == [1, 3]
+    assert kept[9] == [9]
+
+
+def checkpoints(bench: Any, number: int) -> list[int | None]:
+    """Epochs of a candidate's checkpoints."""
+    candidate = next(c for c in candidates(bench) if c.number == number)
+    return [row.epoch for row in rows(bench, Artifact) if row.candidate_id == candidate.id]
 
 
 def test_an_outcome_counts_once_and_a_late_one_is_refused(make_bench: Make, answer: Any) -> None:

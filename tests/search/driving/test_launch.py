@@ -124,14 +124,16 @@ def test_a_resumed_search_deletes_unknown_checkpoints_of_its_own_and_nothing_els
     ended = launch.start(from_dict(CONFIG), path, print)
     folder = ended.artifacts / "checkpoints"
     unknown = folder / "1" / "99-1-epoch1.safetensors"
-    unfinished = folder / "1" / ".99-1-epoch1.safetensors.123.partial"
+    unfinished = folder / "1" / ".99-1-epoch1.safetensors.123.partial" / ".tmpAbC123"
+    by_older_version = folder / "1" / ".98-1-epoch1.safetensors.123.partial"
     own = [folder / "1" / "notes.txt", folder / "mine" / "best.safetensors", folder / "readme"]
-    for file in (unknown, unfinished, *own):
+    for file in (unknown, unfinished, by_older_version, *own):
         file.parent.mkdir(exist_ok=True)
         file.write_text("x")
     launch.resume("mini", ["search.max_candidates=4"], path, print)
     assert not unknown.exists()
-    assert not unfinished.exists()
+    assert not unfinished.parent.exists()
+    assert not by_older_version.exists()
     assert all(file.exists() for file in own)
 
 
