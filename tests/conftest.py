@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import random
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +17,9 @@ from typing import Any
 import pytest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything reads it: no test depends on what a network answers
+os.environ["PARETOVIT_CACHE"] = tempfile.mkdtemp(
+    prefix="paretovit-cache-"
+)  # nor on what is in the user's folders
 
 from search.store.session import Store, open_store
 from spaces.spec import ArchSpec
@@ -61,6 +66,12 @@ def fill(path: Path | str, name: str = "digits", hostile: str = "") -> Filled:
     store = open_store(str(path), create=True)
     store.write(lambda session: _Filling(session, name, hostile).fill())
     return Filled(store, Path(path), name, hostile or "resnet")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_is_removed() -> Iterator[None]:
+    yield
+    shutil.rmtree(os.environ["PARETOVIT_CACHE"], ignore_errors=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,6 @@ import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,7 +26,7 @@ from spaces import models
 from workers import device as devices
 from workers import lock, memory_limit
 from workers.data import dataset
-from workers.data.listing import DataError
+from workers.data.listing import Beat, DataError
 from workers.device import Device
 from workers.errors import CandidateError, CheckpointError, DeviceError, MachineError, WeightsError
 from workers.evaluate import evaluate_checkpoint
@@ -152,7 +151,7 @@ def _run(job: Job, emit: Emit) -> dict[str, Any]:
 
 
 def _measure(job: Job, watchdog: Watchdog) -> dict[str, Any]:
-    images, digest = _sample(job.settings.data)
+    images, digest = _sample(job.settings.data, watchdog.beat)
     watchdog.beat()
     measurement = protocol.measure(
         job.spec,
@@ -212,11 +211,18 @@ def training_device(cost: CostSettings) -> Device:
     return device if device.is_cuda else devices.resolve("auto", cost.threads)
 
 
-@lru_cache(maxsize=2)
-def _sample(settings: DataSettings) -> tuple[np.ndarray, str]:
-    """A few training images, uint8 [n, side, side, channels], and the digest of all data."""
-    found = dataset.index(settings)
-    return found.listing.decode(found.splits["train"][: inputs.MAX_IMAGES], lambda: None), found.digest
+_samples: dict[DataSettings, tuple[np.ndarray, str]] = {}
+
+
+def _sample(settings: DataSettings, beat: Beat) -> tuple[np.ndarray, str]:
+    """A few training images, uint8 [n, side, side, channels], and the digest of all data; of the last settings again
+    without looking."""
+    if settings not in _samples:
+        found = dataset.index(settings, beat)
+        images = found.listing.decode(found.splits["train"][: inputs.MAX_IMAGES], beat)
+        _samples.clear()
+        _samples[settings] = (images, found.digest)
+    return _samples[settings]
 
 
 def _memory(device: Device) -> AbstractContextManager[object]:

@@ -29,6 +29,7 @@ class DataSettings:
     train_limit, val_limit: use at most so many images, drawn stratified; None uses all.
     symmetries: changes that keep an image's label: `horizontal_flip`, `none`, or `auto` (flips for folder only).
     seed: draws the splits.
+    max_bad: so many images that cannot be decoded are left out; more are an error.
     """
 
     source: Literal["digits", "idx", "folder"]
@@ -40,6 +41,7 @@ class DataSettings:
     val_limit: int | None = None
     symmetries: Literal["auto", "none", "horizontal_flip"] = "auto"
     seed: int = 0
+    max_bad: int = 0
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
@@ -56,6 +58,7 @@ class DataSettings:
         for name in ("train_limit", "val_limit"):
             if getattr(self, name) is not None:
                 _within(name, getattr(self, name), 2, 100_000_000)
+        _within("max_bad", self.max_bad, 0, 100_000_000)
         _within("seed", self.seed, 0, 2**31 - 1)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from workers.data import dataset
+from workers.augment import RandAugment
+from workers.data import dataset, placing
 from workers.data.dataset import Dataset
 from workers.data.listing import Beat
 from workers.data.resizing import resized
@@ -23,13 +24,18 @@ Batch = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class DeviceSplit:
-    """pixels: uint8 [n, size, size, channels]. labels: int64 [n]."""
+    """pixels: uint8 [n, size, size, channels], on the device of the labels, or on the host where they do not fit.
+    labels: int64 [n]."""
 
     pixels: Tensor
     labels: Tensor
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def take(self, chosen: Tensor | slice) -> Tensor:
+        """Pixels of some images, on the device of the labels."""
+        return placing.picked(self.pixels, chosen, self.labels.device)
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def resident(settings: DataSettings, device: torch.device, beat: Beat = lambda: 
 
     The source is listed anew every time, so changed files are noticed. Raises DataError.
     """
-    found = dataset.index(settings)
+    found = dataset.index(settings, beat)
     held = _resident.get("data")
     if held is None or held.digest != found.digest or held.device != device:
         _resident.clear()
@@ -96,13 +102,14 @@ def resident(settings: DataSettings, device: torch.device, beat: Beat = lambda: 
     return held
 
 
-def to_device(data: Dataset, device: torch.device) -> DeviceData:
-    """Copies every split to the device and takes mean and deviation of the train split."""
-    mean, deviation = _moments(data.splits["train"].pixels)
+def to_device(data: Dataset, device: torch.device, beat: Beat = lambda: None) -> DeviceData:
+    """Brings every split to the device, where they fit, and takes mean and deviation of the train split."""
+    mean, deviation = placing.moments(data.splits["train"].pixels, beat)
+    stays = placing.fits(sum(images.pixels.nbytes for images in data.splits.values()), device)
     return DeviceData(
         splits={
             name: DeviceSplit(
-                torch.from_numpy(images.pixels).to(device), torch.from_numpy(images.labels).to(device)
+                placing.placed(images.pixels, device, stays), torch.from_numpy(images.labels).to(device)
             )
             for name, images in data.splits.items()
         },
@@ -137,10 +144,10 @@ def training_batches(data: DeviceData, batch_size: int, augment: Augment, seed: 
     flips = torch.rand((len(split), 1), **draw) < 0.5 if augment.flip else None
     for chosen in torch.tensor_split(order, steps_per_epoch(len(split), batch_size)):
         if shifts is None and flips is None:
-            pixels = split.pixels[chosen]
+            pixels = split.take(chosen)
         else:
             pixels = _gather(
-                split.pixels,
+                split,
                 chosen,
                 None if shifts is None else shifts[chosen],
                 None if flips is None else flips[chosen],
@@ -153,11 +160,14 @@ def evaluation_batches(data: DeviceData, split: str, batch_size: int) -> Iterato
     chosen = data.splits[split]
     for start in range(0, len(chosen), batch_size):
         end = start + batch_size
-        yield data.normalise(chosen.pixels[start:end]), chosen.labels[start:end]
+        yield data.normalise(chosen.take(slice(start, end))), chosen.labels[start:end]
 
 
-def _gather(pixels: Tensor, chosen: Tensor, shifts: Tensor | None, flips: Tensor | None) -> Tensor:
+def _gather(split: DeviceSplit, chosen: Tensor, shifts: Tensor | None, flips: Tensor | None) -> Tensor:
     """Picks images, moves each by its shift (rows, columns) and mirrors it where its flip says, in one gather."""
+    pixels = split.pixels
+    if pixels.device != chosen.device:
+        pixels, chosen = split.take(chosen), torch.arange(len(chosen), device=chosen.device)
     size = pixels.shape[1]
     rows = columns = torch.arange(size, device=pixels.device)[None]
     if shifts is not None:
@@ -167,16 +177,10 @@ def _gather(pixels: Tensor, chosen: Tensor, shifts: Tensor | None, flips: Tensor
     return pixels[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
+def _planes(pixels: Tensor) -> Tensor:
+    """uint8 [b, size, size, channels] to float32 [b, channels, size, size]."""
+    return pixels.permute(0, 3, 1, 2).to(torch.float32, memory_format=torch.contiguous_format)
+
+
 def _reflect(index: Tensor, size: int) -> Tensor:
     return (size - 1) - ((size - 1) - index.abs()).abs()
-
-
-def _moments(pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation a channel, exact, from histograms; a constant channel has deviation 1."""
-    values = np.arange(256)
-    histograms = [np.bincount(pixels[..., c].ravel(), minlength=256) for c in range(pixels.shape[-1])]
-    mean = np.array([(h * values).sum() / h.sum() for h in histograms])
-    variance = np.array(
-        [(h * (values - m) ** 2).sum() / h.sum() for h, m in zip(histograms, mean, strict=True)]
-    )
-    return mean, np.where(variance > 0, np.sqrt(variance), 1.0)

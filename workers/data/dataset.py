@@ -1,17 +1,20 @@
-"""DataSettings -> images in memory, by split. Without torch."""
+"""DataSettings -> images by split, in memory or mapped from the cache. Without torch."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from workers.data import splits
-from workers.data.listing import SPLITS, Beat, Listing
+from workers import memory_limit
+from workers.data import decoded, splits
+from workers.data.listing import SPLITS, Beat, DataError, Listing
 from workers.data.sources import digits, folder, idx
 from workers.settings import DataSettings
 
-SOURCES = {"digits": digits.read, "idx": idx.read, "folder": folder.read}
+Read = Callable[[DataSettings, Beat], Listing]
+SOURCES: dict[str, Read] = {"digits": digits.read, "idx": idx.read, "folder": folder.read}
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,18 @@ class Images:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Decoded images of all splits (`train`, `val`, `test`). digest: see `splits.digest`."""
+    """Decoded images of all splits (`train`, `val`, `test`). digest: see `splits.digest`.
+
+    cached: the pixels are mapped from a file of the cache, and read-only. mended: a damaged file of the cache that was
+    made again, and what was wrong with it."""
 
     image_size: int
     channels: int
     class_names: tuple[str, ...]
     splits: dict[str, Images]
     digest: str
+    cached: bool = False
+    mended: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,29 +49,73 @@ class Index:
     splits: splits.Splits
     digest: str
 
+    @property
+    def shape(self) -> decoded.Shape:
+        """Of all decoded images of all splits."""
+        listing = self.listing
+        count = sum(len(positions) for positions in self.splits.values())
+        return (count, listing.image_size, listing.image_size, listing.channels)
 
-def index(settings: DataSettings) -> Index:
-    """Lists and splits the images of `settings`. Raises DataError."""
-    listing = SOURCES[settings.source](settings)
+    @property
+    def num_bytes(self) -> int:
+        """Of all decoded images of all splits."""
+        return int(np.prod(self.shape))
+
+
+def index(settings: DataSettings, beat: Beat = lambda: None) -> Index:
+    """Lists and splits the images of `settings`; `beat` is called every few files. Raises DataError."""
+    listing = SOURCES[settings.source](settings, beat)
     assigned = splits.assign(listing, settings)
     return Index(listing, assigned, splits.digest(listing, assigned))
 
 
 def load(settings: DataSettings, beat: Beat = lambda: None) -> Dataset:
     """Decodes the images of `settings`; `beat` is called every few images. Raises DataError."""
-    return decode(index(settings), beat)
+    return decode(index(settings, beat), beat)
 
 
 def decode(source: Index, beat: Beat = lambda: None) -> Dataset:
-    """Decodes what `index` found."""
+    """Decodes what `index` found, or maps what is decoded already. Raises DataError."""
+    pixels, mended = _mapped(source, beat)
+    cached = pixels is not None
+    if pixels is None:
+        _check_room(source)
+        pixels = _in_memory(source, beat)
     listing = source.listing
+    ends = np.cumsum([len(source.splits[name]) for name in SPLITS])[:-1]
+    parts = dict(zip(SPLITS, np.split(pixels, ends), strict=True))
     return Dataset(
         image_size=listing.image_size,
         channels=listing.channels,
         class_names=listing.class_names,
-        splits={
-            name: Images(listing.decode(source.splits[name], beat), listing.labels[source.splits[name]])
-            for name in SPLITS
-        },
+        splits={name: Images(parts[name], listing.labels[source.splits[name]]) for name in SPLITS},
         digest=source.digest,
+        cached=cached,
+        mended=mended,
     )
+
+
+def _mapped(source: Index, beat: Beat) -> tuple[np.ndarray | None, str | None]:
+    """None where nothing would be gained, or where there is no room for it."""
+    listing = source.listing
+    path = decoded.path_for(source.digest, listing.image_size) if listing.is_costly else None
+    if path is None:
+        return None, None
+    indices = np.concatenate([source.splits[name] for name in SPLITS])
+    fits = source.num_bytes <= memory_limit.free_bytes()
+    found = decoded.mapped(path, source.shape, indices, listing.decode, beat, whole=fits)
+    return (None, None) if found is None else (found.pixels, found.mended)
+
+
+def _in_memory(source: Index, beat: Beat) -> np.ndarray:
+    parts = [source.listing.decode(source.splits[name], beat) for name in SPLITS]
+    return np.concatenate(parts)
+
+
+def _check_room(source: Index) -> None:
+    room = memory_limit.job_bytes()
+    if source.num_bytes > room:
+        raise DataError(
+            f"data.image_size: {source.listing.image_size}: the decoded images take {source.num_bytes / 1e9:,.1f} GB, "
+            f"and a job may take {room / 1e9:,.1f} GB; lower it, or give PARETOVIT_CACHE a folder with more room"
+        )

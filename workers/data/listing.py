@@ -26,6 +26,8 @@ class Listing:
     image_size: side in pixels of decoded images.
     content: hexadecimal SHA-256 of what is stored (see the source for what exactly), without decoding it.
     decode(indices, beat): uint8 [len(indices), image_size, image_size, channels]; raises DataError.
+    is_costly: decoding takes so long that it is worth doing once for all.
+    notes: what was left out of it, each in words for the user.
     """
 
     class_names: tuple[str, ...]
@@ -35,3 +37,5 @@ class Listing:
     channels: int
     content: str
     decode: Callable[[np.ndarray, Beat], np.ndarray]
+    is_costly: bool = False
+    notes: tuple[str, ...] = ()

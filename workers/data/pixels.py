@@ -3,49 +3,101 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image, ImageOps
 
 from workers.data.listing import Beat, DataError
 
+T = TypeVar("T")
+R = TypeVar("R")
 UNREADABLE = (OSError, SyntaxError, ValueError, EOFError, struct.error)
 """What Pillow raises for broken files, by format."""
+REMEDY = "remove it or restore the image"
+_MOST_THREADS = 8
+_AT_A_TIME = 32
 
 
-def check(path: Path, data: bytes) -> None:
-    """Raises DataError when `data` is no picture by its header, or by its checksums where it has some.
+def fault(data: bytes, whole: bool = False) -> str:
+    """Why `data` is no usable picture; "" where nothing is wrong.
 
-    A truncated JPEG passes: only decoding finds it.
+    By its header, and by its checksums where it has some; a truncated JPEG passes. whole: by decoding all of it.
     """
     if not data:
-        raise DataError(f"{path}: the file is empty; remove it or restore the image")
-    with _as_errors(path), Image.open(io.BytesIO(data)) as image:
-        image.verify()
+        return "the file is empty"
+    try:
+        with _opened(io.BytesIO(data)) as image:
+            if whole:
+                image.load()
+            else:
+                image.verify()
+    except UNREADABLE as error:
+        return reason(error)
+    return ""
 
 
 def decode(path: Path, size: int) -> np.ndarray:
-    """The picture as uint8 [size, size, 3]: turned as its EXIF says, centre-cropped, bicubic."""
-    with _as_errors(path), Image.open(path) as image:
+    """The picture as uint8 [size, size, 3]: turned as its EXIF says, centre-cropped, bicubic. Raises DataError."""
+    try:
+        return decode_open(path, size)
+    except PermissionError as error:
+        raise DataError(f"{path}: permission denied; make the file readable") from error
+    except UNREADABLE as error:
+        raise DataError(f"{path}: {reason(error)}; {REMEDY}") from error
+
+
+def decode_open(file: Path | io.BytesIO, size: int) -> np.ndarray:
+    """The same; raises what Pillow does, one of UNREADABLE."""
+    with _opened(file) as image:
         image.draft("RGB", (2 * size, 2 * size))
         upright = ImageOps.exif_transpose(image)
         return np.asarray(_square(_rgb(upright), size))
 
 
+def reason(error: Exception) -> str:
+    """Why a picture cannot be used, from one of UNREADABLE."""
+    if isinstance(error, _TooLarge):
+        return f"too many pixels to decode safely ({error})"
+    text = str(error)
+    shown = "no image format that is known" if "cannot identify image file" in text else text
+    return f"cannot be decoded ({shown or type(error).__name__})"
+
+
+def in_threads(work: Callable[[T], R], items: Sequence[T], beat: Beat) -> Iterator[R]:
+    """`work` of every item, in order; `beat` is called every few. Pillow decodes without the interpreter's lock."""
+    count = min(_MOST_THREADS, _cores())
+    with warnings.catch_warnings():  # entered once: filters are the whole process's
+        warnings.simplefilter("ignore")
+        if count == 1 or len(items) <= _AT_A_TIME:
+            for number, item in enumerate(items):
+                if number % _AT_A_TIME == 0:
+                    beat()
+                yield work(item)
+            return
+        with ThreadPoolExecutor(count) as pool:
+            for start in range(0, len(items), count * _AT_A_TIME):
+                beat()
+                yield from pool.map(work, items[start : start + count * _AT_A_TIME])
+
+
 def fit(pixels: np.ndarray, size: int, beat: Beat) -> np.ndarray:
-    """uint8 [n, h, w, 1] to [n, size, size, 1], centre-cropped, bicubic; itself where it has the size."""
+    """uint8 [n, h, w, channels] to [n, size, size, channels], centre-cropped, bicubic; itself where it has the size."""
     if pixels.shape[1:3] == (size, size):
         return pixels
-    resized = np.empty((len(pixels), size, size, 1), np.uint8)
+    resized = np.empty((len(pixels), size, size, pixels.shape[3]), np.uint8)
     for number, picture in enumerate(pixels):
         if number % 256 == 0:
             beat()
-        resized[number, :, :, 0] = np.asarray(_square(Image.fromarray(picture[:, :, 0]), size))
+        image = Image.fromarray(picture[:, :, 0] if pixels.shape[3] == 1 else picture)
+        resized[number] = np.asarray(_square(image, size)).reshape(size, size, -1)
     return resized
 
 
@@ -62,16 +114,21 @@ def _rgb(image: Image.Image) -> Image.Image:
 
 
 @contextmanager
-def _as_errors(path: Path) -> Iterator[None]:
-    """Turns what Pillow raises on a broken picture or a decompression bomb into a DataError."""
+def _opened(file: Path | io.BytesIO) -> Iterator[Image.Image]:
+    """Raises ValueError for what has too many pixels to decode safely, whatever the filters of warnings are."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            yield
+        with Image.open(file) as image:
+            most = Image.MAX_IMAGE_PIXELS
+            if most is not None and image.width * image.height > most:
+                raise _TooLarge(f"{image.width} x {image.height}, more than {most:,}")
+            yield image
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: too many pixels to decode safely ({error}); scale it down") from error
-    except PermissionError as error:
-        raise DataError(f"{path}: permission denied; make the file readable") from error
-    except UNREADABLE as error:
-        raise DataError(f"{path}: cannot be decoded ({error}); remove it or restore the image") from error
+        raise _TooLarge(str(error)) from error
+
+
+class _TooLarge(ValueError):
+    pass
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

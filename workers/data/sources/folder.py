@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from functools import lru_cache
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from workers.data import pixels
+from workers.data.bad import Bad, note, refuse
+from workers.data.digests import Known, digests_of
 from workers.data.listing import SPLITS, Beat, DataError, Listing
 from workers.settings import DataSettings
 
@@ -31,24 +33,51 @@ SUFFIXES = (
 )
 
 
-def read(settings: DataSettings) -> Listing:
+@dataclass
+class _LeftOut:
+    """What of a folder is no image of a class, by kind."""
+
+    hidden: list[Path] = field(default_factory=list)
+    others: list[Path] = field(default_factory=list)
+    astray: list[Path] = field(default_factory=list)
+
+    def notes(self, root: Path) -> list[str]:
+        kinds = {"hidden": self.hidden, "not images": self.others, "images in no class folder": self.astray}
+        return [
+            f"files left out that are {kind}: {len(paths):,} (first: {min(paths).relative_to(root)})"
+            for kind, paths in kinds.items()
+            if paths
+        ]
+
+
+def read(settings: DataSettings, beat: Beat = lambda: None) -> Listing:
     """All images in the order split, class, path. Hidden files and files that are no images are left out.
 
     `content` covers the relative paths and the bytes of the files, so a copy elsewhere agrees. Every header
-    is checked here; what only decoding can find is found by `decode`. Raises DataError.
+    is checked here; what only decoding can find is found by `decode`, or here where some bad ones may be left out.
+    Raises DataError.
     """
     root = Path(settings.path or "").expanduser()
     if not root.is_dir():
         raise DataError(f"data.path: {root} is not a folder; give the folder that holds one folder a class")
     splits = _split_folders(root)
     class_names = _class_names(splits)
-    paths, labels, given = [], [], []
+    left_out = _LeftOut()
+    found: list[tuple[Path, str, int]] = []
     for split, folder in splits.items():
         for label, name in enumerate(class_names):
-            found = images(folder / name)
-            paths += found
-            labels += [label] * len(found)
-            given += [split] * len(found)
+            found += [(path, split, label) for path in images(folder / name, left_out)]
+            beat()
+    _look_beside(root, splits, left_out)
+    known = _known(root, [path for path, _, _ in found], settings.max_bad > 0, beat)
+    bad = [Bad(path, one.fault) for (path, _, _), one in zip(found, known, strict=True) if one.fault]
+    refuse(bad, settings.max_bad)
+    kept = [entry for entry, one in zip(found, known, strict=True) if not one.fault]
+    paths, given, labels = (
+        [path for path, _, _ in kept],
+        [one for _, one, _ in kept],
+        [one for _, _, one in kept],
+    )
     _check_filled(splits, class_names, given, labels)
     size = settings.image_size or DEFAULT_IMAGE_SIZE
     return Listing(
@@ -57,8 +86,10 @@ def read(settings: DataSettings) -> Listing:
         given=np.array(given, "U5"),
         image_size=size,
         channels=3,
-        content=_content(root, paths),
+        content=_content(root, paths, [one.digest for one in known if not one.fault]),
         decode=lambda indices, beat: _decode(paths, indices, size, beat),
+        is_costly=True,
+        notes=(*left_out.notes(root), *([note(bad, settings.max_bad)] if bad else [])),
     )
 
 
@@ -112,49 +143,83 @@ def _folders(root: Path) -> list[Path]:
     return sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def images(folder: Path) -> list[Path]:
+def images(folder: Path, left_out: _LeftOut | None = None) -> list[Path]:
     """Image files below a folder, at any depth, in order."""
-    return sorted(_walk(folder, frozenset()))
+    return sorted(_walk(folder, frozenset(), left_out or _LeftOut()))
 
 
-def _walk(folder: Path, above: frozenset[str]) -> Iterator[Path]:
+def _walk(folder: Path, above: frozenset[str], left_out: _LeftOut) -> Iterator[Path]:
     """Image files at any depth, links followed, without running in circles."""
     real = os.path.realpath(folder)
     if real in above or not folder.is_dir():
         return
     for path in folder.iterdir():
         if path.name.startswith("."):
-            continue
-        if path.suffix.lower() in SUFFIXES and path.is_file():
+            left_out.hidden.append(path)
+        elif path.suffix.lower() in SUFFIXES and path.is_file():
             yield path
         elif path.is_dir():
-            yield from _walk(path, above | {real})
+            yield from _walk(path, above | {real}, left_out)
+        else:
+            left_out.others.append(path)
 
 
-def _content(root: Path, paths: list[Path]) -> str:
+def _look_beside(root: Path, splits: dict[str, Path], left_out: _LeftOut) -> None:
+    """At what lies beside the class folders."""
+    for folder in {root, *splits.values()}:
+        for path in folder.iterdir():
+            if path.name.startswith("."):
+                left_out.hidden.append(path)
+            elif not path.is_dir():
+                is_image = path.suffix.lower() in SUFFIXES
+                (left_out.astray if is_image else left_out.others).append(path)
+
+
+def _content(root: Path, paths: list[Path], digests: list[bytes]) -> str:
     digest = hashlib.sha256()
-    for path in paths:
-        stat = path.stat()
+    for path, content in zip(paths, digests, strict=True):
         digest.update(f"{path.relative_to(root).as_posix()}\0".encode("utf-8", "surrogateescape"))
-        digest.update(_checked_digest(path, stat.st_size, stat.st_mtime_ns))
+        digest.update(content)
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=200_000)
-def _checked_digest(path: Path, _size: int, _mtime_ns: int) -> bytes:
-    """SHA-256 of a file whose header is that of an image; remembered while size and time stay the same."""
+def _known(root: Path, paths: list[Path], whole: bool, beat: Beat) -> list[Known]:
+    """Of every file its digest and whether it is a picture; read only where that is not known from before."""
+    digests = digests_of(root)
+    names = [str(path.relative_to(root)) for path in paths]
+
+    def look(number: int) -> Known:
+        path = paths[number]
+        try:
+            stat = path.stat()
+            stamp = (stat.st_size, stat.st_mtime_ns)
+            known = digests.get(names[number], stamp, whole)
+            if known is None:
+                data = path.read_bytes()
+                known = Known(hashlib.sha256(data).digest(), whole, pixels.fault(data, whole))
+                digests.put(names[number], stamp, known)
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror}); mend or remove it") from error
+        return known
+
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); mend or remove it") from error
-    pixels.check(path, data)
-    return hashlib.sha256(data).digest()
+        return list(pixels.in_threads(look, range(len(paths)), beat))
+    finally:
+        digests.save(names)
 
 
 def _decode(paths: list[Path], indices: np.ndarray, size: int, beat: Beat) -> np.ndarray:
     decoded = np.empty((len(indices), size, size, 3), np.uint8)
-    for position, index in enumerate(indices):
-        if position % 32 == 0:
-            beat()
-        decoded[position] = pixels.decode(paths[index], size)
+
+    def decode(position: int) -> Bad | None:
+        path = paths[indices[position]]
+        try:
+            decoded[position] = pixels.decode_open(path, size)
+        except PermissionError as error:
+            raise DataError(f"{path}: permission denied; make the file readable") from error
+        except pixels.UNREADABLE as error:
+            return Bad(path, pixels.reason(error))
+        return None
+
+    refuse([bad for bad in pixels.in_threads(decode, range(len(indices)), beat) if bad], max_bad=0)
     return decoded

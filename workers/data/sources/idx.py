@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from workers.data import pixels
-from workers.data.listing import DataError, Listing
+from workers.data.listing import Beat, DataError, Listing
 from workers.settings import DataSettings
 
 PREFIXES = {"train": "train", "test": "t10k"}
@@ -30,13 +30,16 @@ class _Pair:
     labels: np.ndarray  # uint8 [n]
 
 
-def read(settings: DataSettings) -> Listing:
+def read(settings: DataSettings, beat: Beat = lambda: None) -> Listing:
     """The training files, and the test files as the given test split where they are there.
 
     `content` covers the decompressed pixels and labels, so gzipped and plain copies agree. Raises DataError.
     """
     root = Path(settings.path or "").expanduser()
-    pairs = {split: _pair(root, prefix) for split, prefix in PREFIXES.items()}
+    pairs = {}
+    for split, prefix in PREFIXES.items():
+        beat()
+        pairs[split] = _pair(root, prefix)
     train, test = pairs["train"], pairs["test"]
     if train is None:
         raise DataError(
@@ -62,6 +65,7 @@ def _listing(parts: dict[str, _Pair], settings: DataSettings) -> Listing:
         channels=1,
         content=digest.hexdigest(),
         decode=lambda indices, beat: pixels.fit(images[indices], size, beat),
+        is_costly=images.shape[1:3] != (size, size),
     )
 
 

@@ -1,0 +1,56 @@
+"""Where decoded images are kept while they are trained on: in the device's memory, or in a file read by batches."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from workers.data.listing import Beat
+
+SHARE_OF_DEVICE = 0.4
+"""Of a GPU's free memory, that the images may take; the rest is the networks'."""
+_ROWS_BYTES = 1 << 26
+
+
+def fits(num_bytes: int, device: torch.device) -> bool:
+    """Whether so many bytes of images are to be kept on a device. On a CPU they always are: what is mapped from the
+    cache is in memory as far as there is some."""
+    if device.type != "cuda":
+        return True
+    free, _ = torch.cuda.mem_get_info(device)
+    return num_bytes <= SHARE_OF_DEVICE * free
+
+
+def placed(pixels: np.ndarray, device: torch.device, stays: bool) -> Tensor:
+    """uint8, on the device; where it does not stay there, in the host's memory or file, without a copy."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        tensor = torch.from_numpy(pixels)  # what is mapped is read only, and nobody writes to it
+    return tensor.to(device) if stays else tensor
+
+
+def picked(pixels: Tensor, chosen: Tensor | slice, device: torch.device) -> Tensor:
+    """Some images of a split, on the device."""
+    if pixels.device != device and isinstance(chosen, Tensor):
+        chosen = chosen.to(pixels.device)
+    return pixels[chosen].to(device)
+
+
+def moments(pixels: np.ndarray, beat: Beat = lambda: None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation a channel, exact, from histograms; a constant channel has deviation 1."""
+    values = np.arange(256)
+    histograms = np.zeros((pixels.shape[-1], 256), np.int64)
+    rows = max(1, _ROWS_BYTES // max(1, int(np.prod(pixels.shape[1:]))))
+    for start in range(0, len(pixels), rows):
+        block = pixels[start : start + rows]
+        for channel, counts in enumerate(histograms):
+            counts += np.bincount(block[..., channel].ravel(), minlength=256)
+        beat()
+    mean = np.array([(h * values).sum() / h.sum() for h in histograms])
+    variance = np.array(
+        [(h * (values - m) ** 2).sum() / h.sum() for h, m in zip(histograms, mean, strict=True)]
+    )
+    return mean, np.where(variance > 0, np.sqrt(variance), 1.0)
