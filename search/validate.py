@@ -23,7 +23,7 @@ from workers import device
 from workers.data import dataset
 from workers.data.listing import DataError
 from workers.data.summary import DataSummary, summary_of
-from workers.errors import DeviceError
+from workers.errors import DeviceError, ExportError
 
 _DRAWS = 50
 _MOST_DECODED = 1024
@@ -191,9 +191,24 @@ def unwritable(folder: Path) -> str | None:
     return f"{folder} is not below any folder"
 
 
+def _check_runtime(config: SearchConfig) -> None:
+    if config.cost.runtime == "torch":
+        return
+    from workers.runtimes import onnx_runtime
+
+    try:
+        onnx_runtime.check_installed()
+    except ExportError as error:
+        raise config.error("cost.runtime", str(error)) from None
+    if device.resolve(config.cost.device).is_cuda:
+        text = f"{config.cost.runtime} measures on the CPU, and cost.device is a GPU; set cost.device: cpu"
+        raise config.error("cost.runtime", text)
+
+
 def _check_device(config: SearchConfig) -> None:
     try:
         device.check(config.cost.device)
+        _check_runtime(config)
     except DeviceError as error:
         raise config.error("cost.device", str(error)) from None
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 STRICT: dict[str, Any] = {"extra": "forbid"}
+Runtime = Literal["torch", "onnxruntime"]
+RUNTIMES: dict[Runtime, str] = {"torch": "torch eager", "onnxruntime": "onnxruntime"}
+"""What measures, and how it is called for people."""
 FINE_TUNING = ("head_rate", "backbone_rate", "layer_decay")
 """Settings of a recipe that only fine-tuning uses."""
 
@@ -135,6 +138,7 @@ class CostSettings:
 
     device: `auto` (the first GPU, else the CPU), `cpu`, `cuda` or `cuda:N`.
     batch_size: images a call for the latency.
+    runtime: `torch` (eager), or `onnxruntime` on the CPU, which every candidate is converted for (extra `export`).
     threads: CPU threads that a measured model may use.
     max_seconds, relative_error: repeat until the median's relative standard error is under `relative_error` or
         `max_seconds` have gone.
@@ -143,7 +147,7 @@ class CostSettings:
     device: str = "auto"
     batch_size: int = 1
     precision: Literal["auto", "fp32"] = "auto"
-    runtime: Literal["torch"] = "torch"
+    runtime: Runtime = "torch"
     threads: int = 1
     max_seconds: float = 1.5
     relative_error: float = 0.01

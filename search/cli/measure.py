@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -34,33 +34,55 @@ def measure(
     classes: Annotated[int, typer.Option("--classes", min=1, help="Classes.")] = 1000,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
     threads: Annotated[int, typer.Option("--threads", help="CPU threads that the model may use.")] = 1,
+    runtime: Annotated[
+        str, typer.Option("--runtime", help="torch, eagerly, or onnxruntime on the CPU (extra export).")
+    ] = "torch",
     again: Annotated[
         bool, typer.Option("--again", help="Measure though a figure is stored; timm models always are.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Measure latency, throughput and memory of timm models, eagerly in fp32, with the device to themselves."""
+    """Measure latency, throughput and memory of timm models in fp32, with the device to themselves."""
     del again  # nothing is stored of models named here
     wanted = [*(timm or []), *(names or [])]
     if not timm:
         raise UsageError("measure: name at least one timm model: --timm vit_tiny_patch16_224")
-    results, failures = _measure_all(
-        wanted, (image_size, channels, classes), _costs(device, threads, batch or [1])
-    )
+    costs = _costs(device, threads, batch or [1], runtime)
+    results, failures = _measure_all(wanted, (image_size, channels, classes), costs)
     _print(_resolved(device, threads), results, json)
     if failures:
         raise UserError("\n".join(f"measure: {failure}" for failure in failures))
 
 
-def _costs(device: str, threads: int, batches: list[int]) -> list[CostSettings]:
-    from workers.settings import CostSettings
+def _costs(device: str, threads: int, batches: list[int], runtime: str) -> list[CostSettings]:
+    from workers.settings import RUNTIMES, CostSettings, Runtime
 
+    if runtime not in RUNTIMES:
+        raise UsageError(f"measure: --runtime: {runtime[:60]!r} is none of {', '.join(RUNTIMES)}")
     try:
-        costs = [CostSettings(device=device, threads=threads, batch_size=size) for size in batches]
+        costs = [
+            CostSettings(device=device, threads=threads, batch_size=size, runtime=cast(Runtime, runtime))
+            for size in batches
+        ]
     except ValueError as error:
         raise UsageError(f"measure: {error}") from None
-    _resolved(device, threads)
+    if runtime == "onnxruntime":
+        _check_onnxruntime(_resolved(device, threads))
+    else:
+        _resolved(device, threads)
     return costs
+
+
+def _check_onnxruntime(device: Device) -> None:
+    from workers.errors import ExportError
+    from workers.runtimes import onnx_runtime
+
+    try:
+        onnx_runtime.check_installed()
+    except ExportError as error:
+        raise UsageError(f"measure: --runtime: {error}") from None
+    if device.is_cuda:
+        raise UsageError("measure: --runtime: onnxruntime measures on the CPU; give --device cpu")
 
 
 def _resolved(device: str, threads: int) -> Device:
@@ -147,6 +169,7 @@ def _print(device: Device, results: list[dict[str, Any]], as_json: bool) -> None
     import json
 
     from workers.measure import PROTOCOL
+    from workers.settings import RUNTIMES
 
     if as_json:
         here = {"id": device.id, "name": device.name, "threads": device.threads}
@@ -155,7 +178,9 @@ def _print(device: Device, results: list[dict[str, Any]], as_json: bool) -> None
     if not results:
         return
     threads = f"{device.threads} {'thread' if device.threads == 1 else 'threads'}"
-    print(f"{device.name} ({device.torch}, {threads}); torch eager, fp32; protocol {PROTOCOL}")
+    print(
+        f"{device.name} ({device.torch}, {threads}); {RUNTIMES[results[0]['runtime']]}, fp32; protocol {PROTOCOL}"
+    )
     width = max(len(result["model"]) for result in results)
     print(
         f"{'model':<{width}} {'batch':>5} {'latency ms':>10} {'95% interval':>19} {'p95':>8} {'n':>5} "

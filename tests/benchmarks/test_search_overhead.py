@@ -63,7 +63,7 @@ def outcome(job: Job, device_id: str, digest: str) -> Outcome:
     value = random.Random(job.spec.digest).random()
     ids = (job.id, job.attempt, job.lease, Status.DONE)
     if job.kind == Kind.MEASURE:
-        conditions = ("torch-1", device_id, "a device", 1, "torch", "fp32", 1)
+        conditions = ("host-2", device_id, "a device", 1, "torch", "fp32", 1)
         figures = (
             value,
             value,

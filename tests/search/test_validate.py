@@ -8,6 +8,7 @@ import pytest
 from search import config, validate
 from search.errors import UsageError
 from workers import weights
+from workers.runtimes import onnx_runtime
 
 DIGITS = {"name": "hunt", "data": {"source": "digits"}}
 
@@ -117,3 +118,9 @@ def test_a_folder_below_a_file_or_a_broken_link_is_not(tmp_path):
 def test_a_folder_that_may_not_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(tmp_path))
     assert f"{tmp_path} is not writable" in (validate.unwritable(tmp_path / "a") or "")
+
+
+def test_a_runtime_whose_packages_are_missing_names_the_extra(monkeypatch):
+    monkeypatch.setattr(onnx_runtime.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"cost.runtime: .*pip install 'paretovit\[export\]'"):
+        validate.check_new(loaded(cost={"runtime": "onnxruntime"}), time.time())

@@ -1,1 +1,1 @@
-PROTOCOL = "torch-1"
+PROTOCOL = "host-2"

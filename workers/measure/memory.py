@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from workers.measure import malloc
-from workers.runtimes.torch_runtime import TorchModel
+from workers.runtimes.torch_runtime import Model
 
 MB = 1_000_000
 MAX_REPEATS = 3
@@ -32,7 +32,7 @@ _STATUS = Path("/proc/self/status")
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
-def peak_memory_mb(model: TorchModel, images: Tensor, max_seconds: float) -> float:
+def peak_memory_mb(model: Model, images: Tensor, max_seconds: float) -> float:
     """Median of up to three readings, the later ones only within `max_seconds`. Under `torch.inference_mode`.
 
     One more goes before them and is not counted: the first touches pages that the next ones find in place.
@@ -45,14 +45,14 @@ def peak_memory_mb(model: TorchModel, images: Tensor, max_seconds: float) -> flo
     return statistics.median(readings)
 
 
-def _cuda_reading(model: TorchModel, images: Tensor) -> int:
+def _cuda_reading(model: Model, images: Tensor) -> int:
     before = torch.cuda.memory_allocated(model.device)
     torch.cuda.reset_peak_memory_stats(model.device)
     model.duplicate().call(images)()
     return torch.cuda.max_memory_allocated(model.device) - before
 
 
-def _resident_reading(model: TorchModel, images: Tensor) -> int:
+def _resident_reading(model: Model, images: Tensor) -> int:
     gc.collect()
     with malloc.fresh_blocks():
         before = _resident()

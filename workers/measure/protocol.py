@@ -1,8 +1,9 @@
-"""The measurement protocol `torch-1`: what one architecture costs on one device.
+"""The measurement protocol `host-2`: what one architecture costs on one device.
 
 Torch's threads are set as the settings say and Python's garbage collector is off meanwhile.
 
-1. The network is built with random non-zero weights; the clock runs (`build_seconds`), the device is still shared.
+1. The network is built with random non-zero weights, and converted where the runtime is not torch; the clock runs
+   (`build_seconds`), the device is still shared.
 2. Under the device's exclusive lock: the first call; warm-up until the rate is stable; repeats of one call (input
    copy included, synchronised, host clock) until the median is known well enough; throughput at a few larger
    batches. The input is the same each time, so that caches are hot.
@@ -27,10 +28,11 @@ from torch import Tensor
 from spaces.spec import ArchSpec
 from workers import lock
 from workers.device import Device, resolve
+from workers.errors import DeviceError
 from workers.job import Measurement
 from workers.measure import PROTOCOL, inputs, malloc, memory, timing
 from workers.runtimes import torch_runtime
-from workers.runtimes.torch_runtime import TorchModel
+from workers.runtimes.torch_runtime import Model
 from workers.settings import CostSettings
 
 Timings = tuple[float, timing.Latency, tuple[float, int]]
@@ -65,7 +67,7 @@ def measure(
     pixels = inputs.prepare(spec, images)
     with _threads(cost.threads), torch.inference_mode(), timing.without_garbage_collection():
         build_start = time.perf_counter()
-        model = torch_runtime.build(spec, torch.device(device.torch))
+        model = _load(spec, device, cost, pixels)
         model.synchronize()
         build_seconds = time.perf_counter() - build_start
         beat()
@@ -97,6 +99,18 @@ def measure(
         seconds=time.perf_counter() - start,
         flags=_flags(device, cost, latency),
     )
+
+
+def _load(spec: ArchSpec, device: Device, cost: CostSettings, pixels: Tensor) -> Model:
+    """The network in the runtime that is asked for."""
+    model = torch_runtime.build(spec, torch.device(device.torch))
+    if cost.runtime == "torch":
+        return model
+    if device.is_cuda:
+        raise DeviceError(f"runtime {cost.runtime} measures on the CPU, not on {device.name}")
+    from workers.runtimes import onnx_runtime
+
+    return onnx_runtime.load(model, inputs.batch(pixels, 2), cost.threads)
 
 
 def _conditions(device: Device, cost: CostSettings) -> dict:
@@ -132,7 +146,7 @@ def _undisturbed(
 
 
 def _timings(
-    model: TorchModel,
+    model: Model,
     pixels: Tensor,
     cost: CostSettings,
     beat: Callable[[], object],

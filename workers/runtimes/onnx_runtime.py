@@ -1,24 +1,94 @@
-"""Converts a network to ONNX. Needs the extra `export`."""
+"""Converts a network to ONNX, and runs it in onnxruntime. Needs the extra `export`."""
 
 from __future__ import annotations
 
 import importlib.util
 import logging
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from workers.errors import ExportError
+from workers.errors import CandidateError, ExportError
+from workers.runtimes.torch_runtime import Call, TorchModel
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 EXTRA = "pip install 'paretovit[export]'"
 INPUT, OUTPUT = "images", "scores"
 MAX_BATCH = 65_536
+PROVIDER = "CPUExecutionProvider"
+TOLERANCE = 1e-3
+"""Of onnxruntime's scores against torch's, as a share of the largest; sums in another order come to 1e-5."""
+
+
+@dataclass(frozen=True)
+class OnnxModel:
+    """A converted network in a session of its own, ready to be timed on a CPU with so many threads."""
+
+    exported: bytes
+    threads: int
+    weight_bytes: int
+    _session: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        options.log_severity_level = 3  # errors
+        session = onnxruntime.InferenceSession(self.exported, options, providers=[PROVIDER])
+        object.__setattr__(self, "_session", session)
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+    def call(self, images: Tensor) -> Call:
+        """One run on `images` (float32 [n, channels, side, side]). Returns the output."""
+        feed = {INPUT: images.numpy()}
+
+        def run() -> Tensor:
+            (scores,) = self._session.run([OUTPUT], feed)
+            return torch.from_numpy(scores)
+
+        return run
+
+    def synchronize(self) -> None:
+        """A run returns when it is done."""
+
+    def num_bytes(self) -> int:
+        """Of parameters and buffers."""
+        return self.weight_bytes
+
+    def duplicate(self) -> OnnxModel:
+        """The same network again, in a session of its own."""
+        return OnnxModel(self.exported, self.threads, self.weight_bytes)
+
+
+def load(model: TorchModel, images: Tensor, threads: int) -> OnnxModel:
+    """A network on the CPU, converted and compared with torch on `images` (float32 [n, channels, side, side]).
+
+    Raises ExportError where torch cannot convert it or a package is missing, CandidateError where onnxruntime's scores
+    are others.
+    """
+    with tempfile.TemporaryDirectory(prefix="paretovit-onnx-") as folder:
+        path = Path(folder) / "model.onnx"
+        with torch.inference_mode(False), torch.no_grad():
+            convert(model.network, images, path)
+        loaded = OnnxModel(path.read_bytes(), threads, model.num_bytes())
+    with torch.inference_mode():
+        expected, scores = model.call(images)(), loaded.call(images)()
+    difference = float((scores - expected).abs().max())
+    if not difference <= TOLERANCE * max(1.0, float(expected.abs().max())):
+        raise CandidateError(f"onnxruntime's scores differ from torch's by {difference:.3g}")
+    return loaded
 
 
 def check_installed() -> None:

@@ -1,10 +1,11 @@
-"""Runs a network in torch, eagerly: build, random weights, one synchronised call."""
+"""Runs a network in torch, eagerly: build, random weights, one synchronised call. What any runtime has to offer."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,27 @@ from spaces.spec import ArchSpec
 from workers.errors import CandidateError
 
 Call = Callable[[], Tensor]
+
+
+class Model(Protocol):
+    """A network in some runtime, ready to be timed."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def call(self, images: Tensor) -> Call:
+        """One synchronised run on `images` (float32 [n, channels, side, side] on the host). Returns the output."""
+        ...
+
+    def synchronize(self) -> None: ...
+
+    def num_bytes(self) -> int:
+        """Of parameters and buffers."""
+        ...
+
+    def duplicate(self) -> Model:
+        """The same network again, in memory of its own."""
+        ...
 
 
 @dataclass(frozen=True)

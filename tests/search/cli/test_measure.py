@@ -26,7 +26,7 @@ def test_timm_models_are_measured_at_each_batch_in_the_documented_form(capsys, t
     found = json.loads(capsys.readouterr().out)
     assert set(found) == {"device", "protocol", "results"}
     assert set(found["device"]) == {"id", "name", "threads"}
-    assert found["protocol"] == "torch-1"
+    assert found["protocol"] == "host-2"
     asked = [(result["model"], result["batch_size"]) for result in found["results"]]
     assert asked == [
         ("mobilenetv3_small_050", 1),
@@ -49,7 +49,7 @@ def test_timm_models_are_measured_at_each_batch_in_the_documented_form(capsys, t
 def test_the_table_names_device_protocol_and_model(capsys):
     assert main(["measure", "--timm", "mobilenetv3_small_050", *SMALL]) == 0
     out = capsys.readouterr().out
-    assert "protocol torch-1" in out
+    assert "protocol host-2" in out
     assert "1 thread)" in out
     assert "mobilenetv3_small_050" in out.splitlines()[2]
 
@@ -86,3 +86,11 @@ def test_mistakes_are_told_in_one_or_two_lines(capsys, arguments, message):
     assert shown.out == ""
     assert message in shown.err
     assert len(shown.err.strip().splitlines()) <= 2
+
+
+def test_onnxruntime_is_measured_by_name_and_an_unknown_runtime_is_refused(capsys):
+    pytest.importorskip("onnxruntime")
+    assert main(["measure", "--timm", "vit_tiny_patch16_224", *SMALL, "--runtime", "onnxruntime"]) == 0
+    assert "; onnxruntime, fp32; protocol" in capsys.readouterr().out
+    assert main(["measure", "--timm", "vit_tiny_patch16_224", "--runtime", "tensorflow"]) == 2
+    assert "--runtime: 'tensorflow' is none of torch, onnxruntime" in capsys.readouterr().err

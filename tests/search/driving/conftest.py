@@ -77,7 +77,7 @@ def evaluation(epoch: int, accuracy: float, low: float, high: float) -> Evaluati
 
 def measurement(latency: float) -> Measurement:
     return Measurement(
-        protocol="torch-1",
+        protocol="host-2",
         device_id=DEVICE,
         device_name="a CPU",
         threads=1,

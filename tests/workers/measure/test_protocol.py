@@ -16,6 +16,7 @@ from workers.measure import protocol, timing
 from workers.measure.contention import Load
 from workers.measure.statistics import summarise
 from workers.measure.timing import Latency
+from workers.runtimes import torch_runtime
 from workers.settings import CostSettings
 
 
@@ -43,7 +44,7 @@ def measured():
 def test_a_measurement_names_its_conditions(measured):
     here = device.resolve("cpu", 1)
     assert (measured.device_id, measured.device_name, measured.threads) == (here.id, here.name, 1)
-    assert (measured.protocol, measured.runtime, measured.precision) == ("torch-1", "torch", "fp32")
+    assert (measured.protocol, measured.runtime, measured.precision) == ("host-2", "torch", "fp32")
     assert measured.batch_size == 1
     assert measured.stopped_by in ("relative_error", "max_seconds")
 
@@ -116,9 +117,9 @@ def test_torchs_threads_and_random_state_are_as_they_were():
 
 def test_the_batch_size_asked_for_is_the_one_timed(monkeypatch):
     seen = []
-    call = protocol.TorchModel.call
+    call = torch_runtime.TorchModel.call
     monkeypatch.setattr(
-        protocol.TorchModel, "call", lambda self, images: seen.append(len(images)) or call(self, images)
+        torch_runtime.TorchModel, "call", lambda self, images: seen.append(len(images)) or call(self, images)
     )
     found = protocol.measure(vit(), CostSettings(device="cpu", max_seconds=0.02, batch_size=6))
     assert seen[0] == found.batch_size == 6
