@@ -31,7 +31,7 @@ from workers.device import Device
 from workers.errors import CandidateError, CheckpointError, DeviceError, MachineError, WeightsError
 from workers.evaluate import evaluate_checkpoint
 from workers.job import Decision, Emit, EpochReport, Job, Kind, Outcome, Status
-from workers.measure import inputs, protocol
+from workers.measure import inputs, malloc, protocol
 from workers.memory_prediction import check_fits
 from workers.plugins import load_plugins
 from workers.settings import CostSettings, DataSettings
@@ -77,6 +77,7 @@ def perform(job: Job, emit: Emit) -> Outcome:
     reporting = _Reporting(emit)
     found: dict[str, Any] = {}
     failure = attempt(lambda: found.update(_run(job, reporting)), lambda: reporting.is_active)
+    malloc.give_back()
     if failure is not None:
         found = {"status": failure.status, "reason": failure.reason, "detail": failure.detail}
         found |= {"epochs": tuple(reporting.reports), "epoch": reporting.epoch(job)}

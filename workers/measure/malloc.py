@@ -28,6 +28,12 @@ def settle_threshold() -> None:
         library.mallopt(_M_TRIM_THRESHOLD, 2 * _LARGEST_THRESHOLD)
 
 
+def give_back() -> None:
+    """Returns freed memory to the system: a process is else as large for good as its largest job was. Milliseconds."""
+    if library := _glibc():
+        library.malloc_trim(0)
+
+
 @contextmanager
 def fresh_blocks() -> Iterator[None]:
     """Every block over 64 kB is mapped when it is allocated and unmapped when it is freed, until the context ends.
