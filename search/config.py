@@ -159,6 +159,15 @@ def from_dict(
     return check_document(Document(dict(values), Origins(name)), Path(), overrides)
 
 
+def from_stored(
+    values: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "stored config"
+) -> SearchConfig:
+    """The same for a config out of the database, whatever version stored it, with the meaning that it had then: recipe
+    `auto` trained all fresh weights by `plain` before there was `training.fresh_recipe`."""
+    training = {"fresh_recipe": "plain"} | values.get("training", {})
+    return from_dict({**values, "training": training}, overrides, name)
+
+
 def job_settings(config: SearchConfig) -> JobSettings:
     """What a worker needs to know for any job of the search."""
     return JobSettings(data=config.data, recipe=config.training, cost=config.cost, limits=config.limits)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from search import hints, lease, leftovers, own_families, validate
 from search.brought import Brought
-from search.config import SearchConfig, from_dict
+from search.config import SearchConfig, from_stored
 from search.driver import Driver
 from search.errors import UserError
 from search.leaving import leave, write_plainly
@@ -95,7 +95,7 @@ def resume(
         if row.state in ENDED_SEARCH and not overrides:
             say(f"search {name!r} is {row.state}; nothing is left to do")
             return Ended(name, SearchState(row.state), Path(row.artifacts))
-        config = from_dict(row.config, overrides, f"search {name!r}")
+        config = from_stored(row.config, overrides, f"search {name!r}")
         _refuse_changes(row, config)
         checked = validate.check(_without_kept_deadline(config, overrides), time.time())
         deadline = checked.deadline if _sets_deadline(overrides) else row.deadline
@@ -304,7 +304,7 @@ def _claim(artifacts: Path, row: SearchRow) -> None:
 
 def _refuse_changes(row: SearchRow, config: SearchConfig) -> None:
     """A search may be extended, not turned into another: raises UserError naming the first setting that may not."""
-    old = from_dict(row.config).to_dict()
+    old = from_stored(row.config).to_dict()
     for section, value in config.to_dict().items():
         if section in ("search", "limits") or value == old[section]:
             continue

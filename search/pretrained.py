@@ -45,8 +45,8 @@ def zoo_models(space: Space) -> Sequence[str]:
 
 def fresh_families(plan: Plan) -> list[str]:
     """Families whose candidates are trained from fresh weights."""
-    plain = plan.config.training.recipe == "plain"
-    return [name for name in plan.space.families if plain or name != zoo.Zoo.name]
+    is_fresh = plan.config.training.begins_fresh
+    return [name for name in plan.space.families if is_fresh or name != zoo.Zoo.name]
 
 
 def check_recipe(plan: Plan) -> None:
@@ -66,7 +66,7 @@ def check_recipe(plan: Plan) -> None:
 def check_reachable(plan: Plan) -> None:
     """Raises UsageError where weights that the config asks for are not to be had on this machine."""
     config = plan.config
-    if config.training.recipe == "plain":
+    if config.training.begins_fresh:
         return
     asked = [("space.zoo.model", name) for name in zoo_models(plan.space)]
     for name, baseline in (config.baselines or {}).items():
@@ -85,7 +85,7 @@ def check_files(plan: Plan) -> None:
     from workers.pretrained import check
 
     config = plan.config
-    if config.training.recipe == "plain":
+    if config.training.begins_fresh:
         return
     begun = [("space.zoo.model", name, _outermost(plan.space, name)) for name in zoo_models(plan.space)]
     for name, spec in plan.baselines.items():
@@ -126,8 +126,9 @@ def with_defaults(plan: Plan) -> tuple[Plan, str | None]:
     if config.baselines is not None:
         return plan, None
     specs = {} if config.training.recipe == "finetune" else dict(plan.baselines)
-    if config.training.recipe == "plain":
-        return plan.with_baselines(specs), "no pretrained ones: recipe plain trains from fresh weights"
+    if config.training.begins_fresh:
+        why = f"no pretrained ones: recipe {config.training.recipe} trains from fresh weights"
+        return plan.with_baselines(specs), why
     offered = baselines.pretrained_baselines(plan.space.task)
     found = {
         name: spec

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from search import backbones, deadline, own_families, pretrained
+from search import backbones, deadline, own_families, pretrained, recipes
 from search.config import SearchConfig, sections
 from search.errors import UsageError
 from search.plan import Plan, closed_form, make_plan
@@ -78,16 +78,18 @@ def check(config: SearchConfig, now: float) -> Checked:
 
 def check_new(config: SearchConfig, now: float) -> Checked:
     """The same for a search that is to begin: decodes a batch of its images too, looks for the pretrained weights that
-    it asks for and tries those that are here, and decides on its baselines. Its plan's config has them spelled out."""
+    it asks for and tries those that are here, and decides on its recipe and baselines. Its plan's config has them
+    spelled out."""
     ends = _before_images(config, now)
     _check_source(config)
     found = _list_images(config)
     batch = _decode_batch(config, found)
-    plan = _plan(config, summary_of(found))
+    plan = _plan(recipes.decided(config), summary_of(found))
     _check_heads(plan)
     pretrained.check_reachable(plan)
     plan, missing = pretrained.with_defaults(plan)
     pretrained.check_files(plan)
+    recipes.check(plan)
     _check_quantities(plan)
     return Checked(plan, ends, batch, pretrained.advice(plan), missing)
 

@@ -15,6 +15,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -24,13 +25,17 @@ from torch import Tensor, nn
 from workers.errors import CheckpointError, MachineError
 from workers.files import sync_folder
 from workers.job import CheckpointRef, Job
+from workers.knobs import DEFAULTS, knobs_of
 from workers.recipe import Training, is_fine_tuned
-from workers.settings import FINE_TUNING
+from workers.settings import FINE_TUNING, RecipeSettings
 
 FOLDER = "checkpoints"
 PARTIAL = ".partial"
 NAMES = re.compile(r"-?\d+/(\d+-\d+-epoch\d+\.safetensors|\.\d+-\d+-epoch\d+\.safetensors\.\d+\.partial)")
 """Of the files that `save` writes, relative to `FOLDER`, and of the folders that unfinished ones lie in."""
+_FIRST_SETTINGS = 12
+"""Settings of a recipe that the first version had, with weights_dir."""
+_FINE_TUNED = {"head_rate": 5e-3, "backbone_rate": 0.2, "layer_decay": 0.75}
 
 
 def save(
@@ -111,12 +116,22 @@ def _identity(job: Job, data_digest: str) -> dict[str, str]:
 
 
 def _recipe(job: Job) -> str:
-    """Settings of fine-tuning concern no other training, and so leave its older checkpoints valid."""
-    fine_tunes = is_fine_tuned(job.spec, job.settings.recipe)
+    """How a training is done, as the first versions told it: later settings are told where they make a difference to
+    it. So settings that concern other trainings leave a checkpoint valid, and so does a newer version."""
+    recipe, fine_tunes = job.settings.recipe, is_fine_tuned(job.spec, job.settings.recipe)
+    first = {field.name for field in dataclasses.fields(recipe)[:_FIRST_SETTINGS]} | set(FINE_TUNING)
     unused = {"weights_dir"} if fine_tunes else {"weights_dir", *FINE_TUNING}
-    values = dataclasses.asdict(job.settings.recipe)
-    used = ", ".join(f"{name}={value!r}" for name, value in values.items() if name not in unused)
-    return f"RecipeSettings({used})"
+    meant = dataclasses.asdict(DEFAULTS["plain"]) | _FINE_TUNED | {"warmup_epochs": None}
+    told: dict[str, Any] = {}
+    for name, value in dataclasses.asdict(recipe).items():
+        if name in first - unused:
+            told[name] = meant[name] if value is None else value
+    same: dict[str, Any] = told | {"recipe": "finetune" if fine_tunes else "plain"}
+    before = knobs_of(RecipeSettings(**same), fine_tunes)
+    for name, value in dataclasses.asdict(knobs_of(recipe, fine_tunes)).items():
+        if value != getattr(before, name):
+            told[name] = value
+    return f"RecipeSettings({', '.join(f'{name}={value!r}' for name, value in told.items())})"
 
 
 def _tensors(training: Training) -> dict[str, Tensor]:
@@ -124,7 +139,8 @@ def _tensors(training: Training) -> dict[str, Tensor]:
     if training.ema is not None:
         tensors |= {f"ema/{name}": value for name, value in training.ema.module.state_dict().items()}
     for number, moments in training.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer/{number}/{name}": value for name, value in moments.items()}
+        kept = {name: value for name, value in moments.items() if isinstance(value, Tensor)}
+        tensors |= {f"optimizer/{number}/{name}": value for name, value in kept.items()}
     return {name: value.detach().contiguous() for name, value in tensors.items()}
 
 

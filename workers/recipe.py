@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import torch
 from timm.optim import create_optimizer_v2  # pyright: ignore[reportPrivateImportUsage]
 from timm.scheduler.cosine_lr import CosineLRScheduler
+from timm.scheduler.scheduler import Scheduler
+from timm.scheduler.wsd_lr import WSDLRScheduler
 from timm.utils.model_ema import ModelEmaV3
 from torch import nn
 
@@ -18,33 +21,35 @@ import spaces.models
 from spaces.spec import ArchSpec
 from workers import finetuning, pretrained
 from workers.errors import CandidateError
+from workers.knobs import Knobs, knobs_of
 from workers.settings import RecipeSettings
 
-CLIP_NORM = 1.0
-"""Largest gradient norm of a step, as for the small ViTs of "Better plain ViT baselines" (arXiv 2205.01580)."""
-
 RATE_BATCH = 256
-"""Batch size that `learning_rate` and `head_rate` are meant for."""
+"""Images a step that `learning_rate` and `head_rate` are meant for."""
 
 POSITION_STD = 0.5
 """Deviation of fresh position embeddings; patch embeddings of normalised images start near 0.6."""
 
 EDGE_RATE = 0.01
-"""Share of the peak rate that warm-up starts from and the cosine ends at."""
+"""Share of the peak rate that warm-up starts from and the schedule ends at."""
+
+DECAY_SHARE = 0.2
+"""Of the steps after warm-up, in which the rate of `wsd` decays (arXiv 2405.18392, section 3.2)."""
 
 
 @dataclass
 class Training:
     """What changes while a candidate is trained. updates: optimizer steps done, the position in the schedule.
 
-    stochastic_depth: False where the network does not know drop paths. loaded: the pretrained weights that it began
-    from, as `pretrained.Loaded` says it, where there are any.
+    knobs: how it is trained. stochastic_depth: False where the network does not know drop paths. loaded: the
+    pretrained weights that it began from, as `pretrained.Loaded` says it, where there are any.
     """
 
     model: nn.Module
     ema: ModelEmaV3 | None
     optimizer: torch.optim.Optimizer
-    schedule: CosineLRScheduler
+    schedule: Scheduler
+    knobs: Knobs
     stochastic_depth: bool
     loaded: dict[str, Any] | None = None
     updates: int = 0
@@ -75,7 +80,7 @@ class Training:
 def compose(
     spec: ArchSpec,
     recipe: RecipeSettings,
-    steps_per_epoch: int,
+    batches_per_epoch: int,
     seed: int,
     device: torch.device,
     weights: Path | None = None,
@@ -83,21 +88,23 @@ def compose(
     """A network at the start of the whole schedule of `recipe.epochs`, its fresh weights drawn from `seed`.
 
     weights: the file of spec.weights; None leaves everything fresh, for a checkpoint to fill.
-    AdamW spares norms and biases from weight decay. The average's decay rises to `ema_decay` with the updates
+    Norms and biases are spared from weight decay. The average's decay rises to `ema_decay` with the updates
     (timm's warm-up), so that short rungs are scored on trained weights too. Raises CandidateError where the recipe
-    needs weights that the spec does not name, and what `pretrained.load` raises.
+    needs weights that the spec does not name, or where the network has no dropout and the recipe some, and what
+    `pretrained.load` raises.
     """
     fine_tunes = is_fine_tuned(spec, recipe)
+    knobs = knobs_of(recipe, fine_tunes)
     torch.manual_seed(seed)
-    model, stochastic_depth = _build(spec, recipe.stochastic_depth)
+    model, stochastic_depth = _build(spec, knobs)
     if not fine_tunes:
         _draw_weights(model)
     loaded = pretrained.load(model, spec, weights).to_dict() if weights is not None else None
     model.to(device).train()
-    optimizer = _optimizer(model, recipe, fine_tunes)
-    ema = ModelEmaV3(model, decay=recipe.ema_decay, use_warmup=True) if recipe.ema_decay else None
-    schedule = _schedule(optimizer, recipe, steps_per_epoch)
-    training = Training(model, ema, optimizer, schedule, stochastic_depth, loaded)
+    optimizer = _optimizer(model, knobs, recipe.batch_size, fine_tunes)
+    ema = ModelEmaV3(model, decay=knobs.ema_decay, use_warmup=True) if knobs.ema_decay else None
+    schedule = _schedule(optimizer, knobs, recipe.epochs, math.ceil(batches_per_epoch / knobs.accumulation))
+    training = Training(model, ema, optimizer, schedule, knobs, stochastic_depth, loaded)
     training.seek(0)
     return training
 
@@ -116,34 +123,38 @@ def seed_of(*parts: int | str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def _optimizer(model: nn.Module, recipe: RecipeSettings, fine_tunes: bool) -> torch.optim.Optimizer:
-    rate = recipe.head_rate if fine_tunes else recipe.learning_rate
+def _optimizer(model: nn.Module, knobs: Knobs, batch_size: int, fine_tunes: bool) -> torch.optim.Optimizer:
+    """Muon leaves vectors, position embeddings and the classifier to AdamW, at the same rate (arXiv 2502.16982)."""
+    more: dict[str, Any] = {"adamw": {"fused": True}, "lion": {}, "muon": {}}[knobs.optimizer]
+    if fine_tunes:
+        more["param_group_fn"] = partial(finetuning.parameter_groups, knobs=knobs)
+    elif knobs.optimizer == "muon":
+        classifier = finetuning.classifier_parameters(model)
+        of_adamw = [name for name, parameter in model.named_parameters() if id(parameter) in classifier]
+        more |= {"fallback_list": of_adamw, "fallback_no_weight_decay": True}
     return create_optimizer_v2(
         model,
-        opt="adamw",
-        lr=rate * recipe.batch_size / RATE_BATCH,
-        weight_decay=recipe.weight_decay,
-        param_group_fn=partial(finetuning.parameter_groups, recipe=recipe) if fine_tunes else None,
-        fused=True,
+        opt=knobs.optimizer,
+        lr=knobs.learning_rate * batch_size * knobs.accumulation / RATE_BATCH,
+        weight_decay=knobs.weight_decay,
+        **more,
     )
 
 
-def _schedule(
-    optimizer: torch.optim.Optimizer, recipe: RecipeSettings, steps_per_epoch: int
-) -> CosineLRScheduler:
-    total = recipe.epochs * steps_per_epoch
-    warmup_epochs = recipe.epochs / 10 if recipe.warmup_epochs is None else recipe.warmup_epochs
-    warmup = round(warmup_epochs * steps_per_epoch)
-    peak = optimizer.param_groups[0]["lr"]
-    return CosineLRScheduler(
-        optimizer,
-        t_initial=max(2, total - warmup),
-        lr_min=peak * EDGE_RATE,
-        warmup_t=warmup,
-        warmup_lr_init=peak * EDGE_RATE,
-        warmup_prefix=True,
-        t_in_epochs=False,
-    )
+def _schedule(optimizer: torch.optim.Optimizer, knobs: Knobs, epochs: int, steps_per_epoch: int) -> Scheduler:
+    warmup = round(knobs.warmup_epochs * steps_per_epoch)
+    rest = max(2, epochs * steps_per_epoch - warmup)
+    low = optimizer.param_groups[0]["lr"] * EDGE_RATE
+    shared: dict[str, Any] = {
+        "t_initial": rest,
+        "lr_min": low,
+        "warmup_t": warmup,
+        "warmup_lr_init": low,
+        "t_in_epochs": False,
+    }
+    if knobs.schedule == "wsd":
+        return WSDLRScheduler(optimizer, decay_t=max(1, round(rest * DECAY_SHARE)), **shared)
+    return CosineLRScheduler(optimizer, warmup_prefix=True, **shared)
 
 
 def _draw_weights(model: nn.Module) -> None:
@@ -162,11 +173,23 @@ def _draw_weights(model: nn.Module) -> None:
             nn.init.normal_(parameter, std=POSITION_STD)
 
 
-def _build(spec: ArchSpec, stochastic_depth: float) -> tuple[nn.Module, bool]:
-    if stochastic_depth > 0:
-        try:
-            return spaces.models.build(spec, stochastic_depth=stochastic_depth), True
-        except TypeError as error:
-            if "drop_path_rate" not in str(error):
-                raise
-    return spaces.models.build(spec), False
+def _build(spec: ArchSpec, knobs: Knobs) -> tuple[nn.Module, bool]:
+    """The network, and whether it has drop paths where some are asked for."""
+    spec = with_dropout(spec, knobs.dropout)
+    try:
+        if knobs.stochastic_depth > 0:
+            try:
+                return spaces.models.build(spec, stochastic_depth=knobs.stochastic_depth), True
+            except TypeError as error:
+                if "drop_path_rate" not in str(error):
+                    raise
+        return spaces.models.build(spec), False
+    except TypeError as error:
+        if not knobs.dropout or "drop_rate" not in str(error):
+            raise
+        raise CandidateError(f"{spec.model} has no dropout; leave training.dropout out") from None
+
+
+def with_dropout(spec: ArchSpec, rate: float) -> ArchSpec:
+    """The same network with dropout before its classifier, which timm calls `drop_rate`; to be trained, not stored."""
+    return replace(spec, args={**spec.args, "drop_rate": rate}) if rate else spec

@@ -16,6 +16,8 @@ RUNTIMES: dict[Runtime, str] = {"torch": "torch eager", "onnxruntime": "onnxrunt
 """What measures, and how it is called for people."""
 FINE_TUNING = ("head_rate", "backbone_rate", "layer_decay")
 """Settings of a recipe that only fine-tuning uses."""
+CUSTOM_NEEDS = ("optimizer", "schedule", "learning_rate")
+"""Settings that recipe `custom` cannot be without."""
 
 
 @dataclass(frozen=True)
@@ -67,61 +69,86 @@ class DataSettings:
 
 @dataclass(frozen=True)
 class RecipeSettings:
-    """How a candidate is trained.
+    """How a candidate is trained. What is None takes the recipe's default: `workers.knobs` has them.
 
     recipe: `plain` (AdamW, warm-up and cosine, label smoothing, stochastic depth growing with depth, EMA, shifts
-        and flips, from fresh weights); `finetune` (the same from pretrained weights, at the rates below); `auto`
-        fine-tunes candidates that have pretrained weights.
+        and flips, from fresh weights); `deit` (plain with the augmentation of DeiT); `finetune` (plain from pretrained
+        weights, at the rates below); `custom` (fresh weights, and nothing that is not set); `auto` fine-tunes
+        candidates that have pretrained weights, and trains others by `fresh_recipe`.
     epochs: length of the whole schedule; every rung is a prefix of it.
-    learning_rate: peak rate at a batch of 256, scaled linearly with the batch size; for fresh weights.
-    warmup_epochs: None takes a tenth of `epochs`.
+    batch_size: images a batch. A step takes `accumulation` batches.
+    learning_rate: peak rate at 256 images a step, scaled linearly with their number; for fresh weights.
+    weight_decay: spares norms, biases and what the network names.
+    warmup_epochs: of a rate that rises from a hundredth of its peak; None takes a tenth of `epochs`.
     stochastic_depth: drop rate of the last block.
     ema_decay: decay an update of the averaged weights that are scored; 0 turns the average off.
     max_shift: farthest that an image is moved in training, as a share of its side, rounded down to pixels.
     weights_dir: folder with files of pretrained weights, NAME.safetensors, looked into before Hugging Face's cache and
         hub; None for those alone.
-    head_rate: when fine-tuning, peak rate of the classifier at a batch of 256, scaled linearly likewise.
+    head_rate: when fine-tuning, peak rate of the classifier at 256 images a step, scaled linearly likewise.
     backbone_rate: rate of the layers below the classifier, as a share of its rate, before layer_decay; 0 freezes them.
     layer_decay: rate of each layer as a share of the one above it; 1 for the same rate in all.
+    fresh_recipe: with `auto`, the recipe of what has no pretrained weights; `auto` goes by `epochs`.
+    schedule: after the warm-up, `cosine`, or `wsd`, a stable rate that decays at the end.
+    dropout: of what the classifier sees.
+    mixup, cutmix: parameters of the beta distributions of an image's share; 0 for none.
+    erasing: share of the images that get a box of noise.
+    rand_augment_magnitude, rand_augment_ops: RandAugment's strength, 0 to 10, and operations an image.
+    repeated_augmentation: how often an image comes in an epoch, each time changed otherwise; the epoch stays as long.
+    clip_norm: largest norm of a step's gradient; 0 for no limit.
+    accumulation: batches whose gradients are averaged for a step.
     """
 
-    recipe: Literal["auto", "plain", "finetune"] = "auto"
+    recipe: Literal["auto", "plain", "deit", "finetune", "custom"] = "auto"
     epochs: int = 27
     batch_size: int = 128
-    learning_rate: float = 4e-3
-    weight_decay: float = 0.05
+    learning_rate: float | None = None
+    weight_decay: float | None = None
     warmup_epochs: float | None = None
-    label_smoothing: float = 0.1
-    stochastic_depth: float = 0.05
-    ema_decay: float = 0.98
-    max_shift: float = 0.1
+    label_smoothing: float | None = None
+    stochastic_depth: float | None = None
+    ema_decay: float | None = None
+    max_shift: float | None = None
     seed: int = 0
     weights_dir: str | None = None
-    head_rate: float = 5e-3
-    backbone_rate: float = 0.2
-    layer_decay: float = 0.75
+    head_rate: float | None = None
+    backbone_rate: float | None = None
+    layer_decay: float | None = None
+    fresh_recipe: Literal["auto", "plain", "deit"] = "auto"
+    optimizer: Literal["adamw", "lion", "muon"] | None = None
+    schedule: Literal["cosine", "wsd"] | None = None
+    dropout: float | None = None
+    mixup: float | None = None
+    cutmix: float | None = None
+    erasing: float | None = None
+    rand_augment_magnitude: float | None = None
+    rand_augment_ops: int | None = None
+    repeated_augmentation: int | None = None
+    clip_norm: float | None = None
+    accumulation: int | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
         _within("epochs", self.epochs, 1, 100_000)
         _within("batch_size", self.batch_size, 2, 65_536)
-        _within("learning_rate", self.learning_rate, 1e-8, 10)
-        _within("weight_decay", self.weight_decay, 0, 10)
-        if self.warmup_epochs is not None:
-            _within("warmup_epochs", self.warmup_epochs, 0, self.epochs)
-        _within("label_smoothing", self.label_smoothing, 0, 0.9)
-        _within("stochastic_depth", self.stochastic_depth, 0, 0.9)
-        _within("ema_decay", self.ema_decay, 0, 0.99999)
-        _within("max_shift", self.max_shift, 0, 0.5)
+        for name, (low, high) in _KNOBS.items():
+            value = getattr(self, name)
+            if value is not None:
+                _within(name, value, low, self.epochs if name == "warmup_epochs" else high)
         if self.weights_dir == "":
             raise ValueError("weights_dir: is empty; name a folder or leave it out")
-        _within("head_rate", self.head_rate, 1e-8, 10)
-        _within("backbone_rate", self.backbone_rate, 0, 1)
-        _within("layer_decay", self.layer_decay, 0.01, 1)
         _within("seed", self.seed, 0, 2**31 - 1)
+        missing = [name for name in CUSTOM_NEEDS if getattr(self, name) is None]
+        if self.recipe == "custom" and missing:
+            raise ValueError(f"{missing[0]}: recipe custom implies nothing; give {', '.join(missing)}")
+
+    @property
+    def begins_fresh(self) -> bool:
+        """Whether nothing begins from pretrained weights, whatever has some."""
+        return self.recipe not in ("auto", "finetune")
 
     def fine_tunes(self, weights: str | None) -> bool:
-        """Whether what has these pretrained weights begins from them; with `plain`, nothing does.
+        """Whether what has these pretrained weights begins from them; with `auto` and `finetune` it does.
 
         Raises ValueError for `finetune` where there are none.
         """
@@ -129,7 +156,31 @@ class RecipeSettings:
             raise ValueError(
                 "recipe finetune begins from pretrained weights, and there are none; use auto or plain"
             )
-        return weights is not None and self.recipe != "plain"
+        return weights is not None and not self.begins_fresh
+
+
+_KNOBS = {
+    "learning_rate": (1e-8, 10),
+    "weight_decay": (0, 10),
+    "warmup_epochs": (0, 100_000),
+    "label_smoothing": (0, 0.9),
+    "stochastic_depth": (0, 0.9),
+    "ema_decay": (0, 0.99999),
+    "max_shift": (0, 0.5),
+    "head_rate": (1e-8, 10),
+    "backbone_rate": (0, 1),
+    "layer_decay": (0.01, 1),
+    "dropout": (0, 0.9),
+    "mixup": (0, 10),
+    "cutmix": (0, 10),
+    "erasing": (0, 1),
+    "rand_augment_magnitude": (0, 10),
+    "rand_augment_ops": (0, 10),
+    "repeated_augmentation": (1, 16),
+    "clip_norm": (0, 1_000_000),
+    "accumulation": (1, 1024),
+}
+"""Smallest and largest value of each; warmup_epochs end with the epochs."""
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from workers import checkpoint
-from workers.data.batches import Augment, DeviceData, resident, steps_per_epoch, training_batches
+from workers.data.batches import (
+    Augment,
+    Batch,
+    DeviceData,
+    batches_per_epoch,
+    resident,
+    training_batches,
+)
 from workers.errors import CandidateError
 from workers.evaluate import evaluate
 from workers.job import CheckpointRef, Decision, Emit, EpochReport, Evaluation, Job
-from workers.recipe import CLIP_NORM, Training, compose, is_fine_tuned, seed_of
+from workers.recipe import Training, compose, is_fine_tuned, seed_of
 from workers.weights import locate
 
 BetweenSteps = Callable[[], float]
@@ -75,12 +83,16 @@ def _begin(job: Job, data: DeviceData, device: torch.device, between_steps: Betw
     weights = None
     if is_fine_tuned(spec, recipe) and spec.weights is not None and job.first_epoch == 1:
         weights = locate(spec.weights, recipe.weights_dir, between_steps)
-    steps = steps_per_epoch(len(data.splits["train"]), recipe.batch_size)
+    batches = batches_per_epoch(len(data.splits["train"]), recipe.batch_size)
     seed = seed_of(recipe.seed, job.candidate, "weights")
-    training = compose(spec, recipe, steps, seed, device, weights)
+    training = compose(spec, recipe, batches, seed, device, weights)
     if job.first_epoch > 1:
         checkpoint.load(job, training, data.digest)
     return training
+
+
+def _augment(job: Job, training: Training, data: DeviceData) -> Augment:
+    return Augment.of(job.settings.data, data.image_size, training.knobs, len(data.class_names))
 
 
 def _epoch(
@@ -114,33 +126,59 @@ def _train_epoch(
     """Mean loss over the epoch's images, rate of its last step, seconds that it paused."""
     recipe = job.settings.recipe
     torch.manual_seed(seed_of(recipe.seed, job.candidate, epoch, "dropout"))
-    augment = Augment.of(job.settings.data, data.image_size, recipe.max_shift)
+    knobs = training.knobs
+    augment = _augment(job, training, data)
     batch_seed = seed_of(recipe.seed, job.candidate, epoch, "batches")
     watch = LossWatch(data.device)
     total = torch.zeros((), device=data.device)
     paused, rate = 0.0, training.learning_rate
     training.model.train()
-    for images, labels in training_batches(data, recipe.batch_size, augment, batch_seed):
-        paused += between_steps()
+    batches = training_batches(data, recipe.batch_size, augment, batch_seed)
+    left = batches_per_epoch(len(data.splits["train"]), recipe.batch_size)
+    while left:
+        count = min(left, knobs.accumulation)
+        left -= count
         rate = training.learning_rate
-        loss, norm = _backward(training, images, labels, recipe.label_smoothing)
-        watch.see(loss, norm, training.updates + 1, rate)
+        step = _backward(training, itertools.islice(batches, count), count, between_steps)
+        watch.see(step.loss, step.norm, training.updates + 1, rate)
         training.optimizer.step()
         training.advance()
-        total += loss * len(labels)
+        total += step.loss_sum
+        paused += step.paused
     watch.close()
     return total.item() / len(data.splits["train"]), rate, paused
 
 
-def _backward(
-    training: Training, images: Tensor, labels: Tensor, label_smoothing: float
-) -> tuple[Tensor, Tensor]:
-    """Loss and gradient norm of one batch, both on the device; the gradients are left clipped."""
+class Step(NamedTuple):
+    """Of one step, on the device: mean loss of its batches, gradient norm, and loss summed over its images. paused:
+    seconds that were waited before its batches."""
+
+    loss: Tensor
+    norm: Tensor
+    loss_sum: Tensor
+    paused: float
+
+
+def _backward(training: Training, batches: Iterable[Batch], count: int, between_steps: BetweenSteps) -> Step:
+    """The gradient of `count` batches, each of the same weight, left clipped."""
+    knobs, device = training.knobs, next(training.model.parameters()).device
     training.optimizer.zero_grad(set_to_none=True)
-    loss = functional.cross_entropy(training.model(images), labels, label_smoothing=label_smoothing)
-    loss.backward()
-    norm = torch.nn.utils.clip_grad_norm_(training.model.parameters(), CLIP_NORM, foreach=True)
-    return loss.detach(), norm
+    mean, loss_sum, paused = torch.zeros((), device=device), torch.zeros((), device=device), 0.0
+    for images, labels in batches:
+        paused += between_steps()
+        loss = _loss(training, images, labels)
+        (loss / count if count > 1 else loss).backward()
+        mean += loss.detach() / count
+        loss_sum += loss.detach() * len(labels)
+    limit = knobs.clip_norm or math.inf
+    norm = torch.nn.utils.clip_grad_norm_(training.model.parameters(), limit, foreach=True)
+    return Step(mean, norm, loss_sum, paused)
+
+
+def _loss(training: Training, images: Tensor, labels: Tensor) -> Tensor:
+    """Mean over a batch."""
+    scores = training.model(images)
+    return functional.cross_entropy(scores, labels, label_smoothing=training.knobs.label_smoothing)
 
 
 class LossWatch:
@@ -193,7 +231,7 @@ def _check_fit(job: Job, data: DeviceData) -> None:
 
 def _notes(job: Job, training: Training) -> dict[str, Any]:
     notes: dict[str, Any] = {}
-    if job.settings.recipe.stochastic_depth and not training.stochastic_depth:
+    if training.knobs.stochastic_depth and not training.stochastic_depth:
         notes["stochastic_depth"] = f"{job.spec.model} has no drop paths; trained without"
     if training.loaded is not None:
         notes["weights"] = training.loaded

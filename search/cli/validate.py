@@ -30,6 +30,8 @@ def validate(
 
 
 def _report(checked: Checked, built: DryBuild) -> list[str]:
+    from search import recipes
+
     plan, data = checked.plan, checked.plan.data
     counts = ", ".join(f"{count:,} {split}" for split, count in data.num_images.items())
     shape = f"{data.image_size} px, {data.channels} {'channel' if data.channels == 1 else 'channels'}"
@@ -43,6 +45,7 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
         f"objectives   {', '.join(objective.name for objective in plan.objectives)}; constraints: {bounds}",
         f"baselines    {checked.baselines}",
         f"training     up to {limit} candidates, {_stages(plan.rungs)}",
+        f"recipe       {recipes.line(plan)}",
         f"dry build    {len(built.specs)} different candidates, {params} parameters",
     ]
     if checked.batch is not None:

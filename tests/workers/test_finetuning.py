@@ -10,6 +10,7 @@ import spaces.models
 from spaces.spec import ArchSpec
 from workers.errors import CandidateError
 from workers.finetuning import SMALLEST_SCALE, parameter_groups
+from workers.knobs import knobs_of
 from workers.recipe import EDGE_RATE, Training, compose, is_fine_tuned
 from workers.settings import RecipeSettings
 
@@ -30,7 +31,7 @@ def shares(spec: ArchSpec, **settings: float) -> dict[str, float]:
     """Share of the rate, by parameter."""
     network = spaces.models.build(spec)
     names = {id(parameter): name for name, parameter in network.named_parameters()}
-    groups = parameter_groups(network, RecipeSettings(**settings))
+    groups = parameter_groups(network, knobs_of(RecipeSettings(**settings), True))
     found = {names[id(p)]: group["lr_scale"] for group in groups for p in group["params"]}
     assert found.keys() == set(names.values())
     assert sum(len(group["params"]) for group in groups) == len(names)

@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 import torch
+from timm.optim import Lion, Muon
+from torch import nn
+from torch.optim import AdamW
 
+import spaces.models
 from spaces.spec import ArchSpec
+from workers.errors import CandidateError
 from workers.recipe import EDGE_RATE, Training, compose, seed_of
 from workers.settings import RecipeSettings
 
@@ -47,6 +52,71 @@ def test_the_rate_warms_up_to_its_peak_and_falls_as_a_cosine() -> None:
     assert found[10:] == sorted(found[10:], reverse=True)
     assert found[55] == pytest.approx(peak * (EDGE_RATE + (1 - EDGE_RATE) / 2), rel=1e-3)
     assert found[99] < 2 * peak * EDGE_RATE
+
+
+def test_the_rate_of_wsd_is_stable_and_decays_in_the_last_fifth() -> None:
+    found = rates(training(epochs=10, schedule="wsd", learning_rate=1e-3, batch_size=256), 100)
+    assert found[:11] == sorted(found[:11])
+    assert set(found[10:83]) == {1e-3}
+    assert found[82:] == sorted(found[82:], reverse=True)
+    assert found[83] < 1e-3
+    assert found[91] == pytest.approx(1e-3 * (EDGE_RATE + (1 - EDGE_RATE) * (1 - 0.5**0.5)))
+    assert found[99] < 0.1e-3
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "wsd"])
+def test_steps_of_several_batches_are_fewer_and_have_a_larger_rate(schedule: str) -> None:
+    made = training(epochs=10, schedule=schedule, learning_rate=1e-3, batch_size=64, accumulation=4)
+    found = rates(made, 30)  # 10 batches an epoch: steps of 4, 4 and 2
+    assert max(found) == found[3] == pytest.approx(1e-3)
+    assert found[-1] < 0.25e-3
+
+
+@pytest.mark.parametrize(("optimizer", "kind"), [("adamw", AdamW), ("lion", Lion), ("muon", Muon)])
+def test_an_optimizer_is_called_by_its_name_and_spares_norms(optimizer: str, kind: type) -> None:
+    made = training(optimizer=optimizer, weight_decay=0.1)
+    assert isinstance(made.optimizer, kind)
+    decays = {
+        id(parameter): group["weight_decay"]
+        for group in made.optimizer.param_groups
+        for parameter in group["params"]
+    }
+    named = {name: decays[id(parameter)] for name, parameter in made.model.named_parameters()}
+    assert named["blocks.0.attn.qkv.weight"] == 0.1
+    assert named["blocks.0.norm1.weight"] == named["pos_embed"] == named["head.bias"] == 0
+
+
+def test_muon_turns_matrices_and_leaves_classifier_and_positions_to_adamw() -> None:
+    made = training(optimizer="muon")
+    for parameter in made.model.parameters():
+        parameter.grad = torch.randn_like(parameter)
+    made.optimizer.step()
+    turned = {
+        name
+        for name, parameter in made.model.named_parameters()
+        if made.optimizer.state[parameter]["use_muon"]
+    }
+    assert "blocks.1.mlp.fc1.weight" in turned
+    assert not {"head.weight", "pos_embed", "cls_token", "norm.weight"} & turned
+
+
+def test_dropout_reaches_the_network() -> None:
+    assert training(dropout=0.3).model.get_submodule("head_drop").p == 0.3
+    assert training().model.get_submodule("head_drop").p == 0
+
+
+def test_a_network_without_dropout_is_refused_where_some_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def build(spec: ArchSpec, stochastic_depth: float | None = None) -> nn.Module:
+        if "drop_rate" in spec.args:
+            raise TypeError("unexpected keyword argument 'drop_rate'")
+        return nn.Linear(4, 2)
+
+    monkeypatch.setattr(spaces.models, "build", build)
+    assert not training().knobs.dropout
+    with pytest.raises(CandidateError, match="has no dropout"):
+        training(dropout=0.1)
 
 
 @pytest.mark.parametrize("warmup_epochs", [0, 2])

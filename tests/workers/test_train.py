@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -77,6 +79,60 @@ def test_stopping_and_resuming_ends_in_the_same_bits(train_job: MakeJob, spec: A
     assert [report.learning_rate for report in at_once.epochs] == [
         report.learning_rate for report in (*first.epochs, *second.epochs)
     ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recipe": "deit"},
+        {"recipe": "deit", "batch_size": 33},
+        {"optimizer": "lion", "schedule": "wsd"},
+        {"optimizer": "muon", "dropout": 0.2},
+        {"accumulation": 3, "mixup": 0.2},
+        {
+            "recipe": "custom",
+            "optimizer": "adamw",
+            "schedule": "cosine",
+            "learning_rate": 1e-3,
+            "rand_augment_ops": 1,
+            "rand_augment_magnitude": 5.0,
+            "erasing": 0.5,
+        },
+    ],
+    ids=["deit", "odd batches", "lion", "muon", "accumulation", "custom"],
+)
+def test_every_recipe_stops_and_resumes_in_the_same_bits(train_job: MakeJob, changes: dict) -> None:
+    whole = train_job(1, 3, **changes)
+    at_once = run(whole)
+    first = run(train_job(1, 1, id=8, **changes))
+    random.seed(1)
+    np.random.seed(1)
+    second = run(train_job(2, 3, id=9, checkpoint=first.checkpoint, **changes))
+    expected, found = stored(whole, at_once), stored(whole, second)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert at_once.evaluation == second.evaluation
+
+
+def test_a_step_of_two_batches_is_the_step_of_one_twice_as_large(train_job: MakeJob) -> None:
+    still = {"stochastic_depth": 0.0}
+    one = train_job(1, 2, batch_size=100, **still)
+    two = train_job(1, 2, id=8, batch_size=50, accumulation=2, **still)
+    expected, found = run(one), run(two)
+    assert found.epochs[1].train_loss == pytest.approx(expected.epochs[1].train_loss, rel=1e-5)
+    assert found.epochs[1].learning_rate == expected.epochs[1].learning_rate
+    weights, others = stored(one, expected), stored(two, found)
+    assert all(
+        torch.allclose(weights[name], others[name], atol=1e-4) for name in weights if name[:5] == "model"
+    )
+
+
+def test_a_checkpoint_of_another_recipe_is_not_taken_up(train_job: MakeJob) -> None:
+    first = run(train_job(1, 1))
+    with pytest.raises(CheckpointError, match="recipe is"):
+        run(train_job(2, 2, id=8, recipe="deit", checkpoint=first.checkpoint))
+    with pytest.raises(CheckpointError, match="recipe is"):
+        run(train_job(2, 2, id=8, mixup=0.1, checkpoint=first.checkpoint))
 
 
 @pytest.mark.parametrize("image_size", [8, 12])

@@ -16,10 +16,13 @@ from workers.data import dataset, placing
 from workers.data.dataset import Dataset
 from workers.data.listing import Beat
 from workers.data.resizing import resized
+from workers.knobs import Knobs
+from workers.mixing import Erasing, Mixing
 from workers.settings import DataSettings
 
 Batch = tuple[Tensor, Tensor]
-"""images: float32 [b, channels, input_size, input_size], normalised. labels: int64 [b]."""
+"""images: float32 [b, channels, input_size, input_size], normalised. labels: int64 [b]; where images are mixed,
+float32 [b, classes], what each shows how much of."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +69,60 @@ class DeviceData:
     def normalise(self, pixels: Tensor) -> Tensor:
         """uint8 [b, size, size, channels] to float32 [b, channels, input_size, input_size] of mean 0 and
         deviation 1."""
-        images = pixels.permute(0, 3, 1, 2).to(torch.float32, memory_format=torch.contiguous_format)
-        return resized(images.sub_(self.mean).mul_(self.scale), self.input_size)
+        return resized(self.standardise(_planes(pixels)), self.input_size)
+
+    def standardise(self, images: Tensor) -> Tensor:
+        """Values of 0 to 255, float32 [b, channels, size, size], to mean 0 and deviation 1, in place."""
+        return images.sub_(self.mean).mul_(self.scale)
 
 
 @dataclass(frozen=True)
 class Augment:
-    """Changes drawn for every image by itself. max_shift: pixels, reflected at the border. flip: left to right."""
+    """Changes drawn for every image by itself. max_shift: pixels, reflected at the border. flip: left to right.
+    repeats: how often an image comes in an epoch. The others are done in their order, after shifts and flips."""
 
     max_shift: int = 0
     flip: bool = False
+    repeats: int = 1
+    rand_augment: RandAugment | None = None
+    erasing: Erasing | None = None
+    mixing: Mixing | None = None
 
     @classmethod
-    def of(cls, settings: DataSettings, image_size: int, max_shift: float) -> Augment:
-        """max_shift: share of the side, rounded down to pixels. Flips where the settings' symmetries allow them."""
+    def of(cls, settings: DataSettings, image_size: int, knobs: Knobs, num_classes: int) -> Augment:
+        """What the knobs ask for. Shifts are rounded down to pixels. Flips where the symmetries allow them."""
         flip = settings.symmetries == "horizontal_flip" or (
             settings.symmetries == "auto" and settings.source == "folder"
         )
-        return cls(max_shift=int(max_shift * image_size), flip=flip)
+        magnitude, ops = knobs.rand_augment_magnitude, knobs.rand_augment_ops
+        is_mixed = knobs.mixup > 0 or knobs.cutmix > 0
+        return cls(
+            max_shift=int(knobs.max_shift * image_size),
+            flip=flip,
+            repeats=knobs.repeated_augmentation,
+            rand_augment=RandAugment(magnitude, ops) if ops else None,
+            erasing=Erasing(knobs.erasing) if knobs.erasing else None,
+            mixing=Mixing(knobs.mixup, knobs.cutmix, num_classes) if is_mixed else None,
+        )
+
+    def apply(
+        self,
+        data: DeviceData,
+        pixels: Tensor,
+        labels: Tensor,
+        rng: np.random.Generator,
+        noise: torch.Generator,
+    ) -> Batch:
+        """A batch of shifted and flipped images, uint8 [b, size, size, channels], changed, normalised and resized."""
+        images = _planes(pixels)
+        if self.rand_augment is not None:
+            images = self.rand_augment(images, data.mean, rng)
+        images = data.standardise(images)
+        if self.erasing is not None:
+            images = self.erasing(images, rng, noise)
+        if self.mixing is not None:
+            images, labels = self.mixing(images, labels, rng)
+        return resized(images, data.input_size), labels
 
 
 _resident: dict[str, DeviceData] = {}
@@ -98,7 +137,7 @@ def resident(settings: DataSettings, device: torch.device, beat: Beat = lambda: 
     held = _resident.get("data")
     if held is None or held.digest != found.digest or held.device != device:
         _resident.clear()
-        _resident["data"] = held = to_device(dataset.decode(found, beat), device)
+        _resident["data"] = held = to_device(dataset.decode(found, beat), device, beat)
     return held
 
 
@@ -124,35 +163,48 @@ def to_device(data: Dataset, device: torch.device, beat: Beat = lambda: None) ->
     )
 
 
-def steps_per_epoch(num_images: int, batch_size: int) -> int:
-    """Optimizer steps of an epoch. The images are dealt out evenly, so that no step sees a single image: batch
+def batches_per_epoch(num_images: int, batch_size: int) -> int:
+    """Batches of an epoch. The images are dealt out evenly, so that no step sees a single image: batch
     normalisation cannot work on one."""
     return max(1, min(math.ceil(num_images / batch_size), num_images // 2))
 
 
-def training_batches(data: DeviceData, batch_size: int, augment: Augment, seed: int) -> Iterator[Batch]:
-    """One epoch of the train split in an order drawn from `seed`, every image shifted and flipped by itself.
+def dealt(data: DeviceData, batch_size: int, seed: int) -> tuple[Tensor, ...]:
+    """The places in the train split of the images of each batch that `training_batches` gives without repeats."""
+    generator = torch.Generator(data.device).manual_seed(seed)
+    order = torch.randperm(len(data.splits["train"]), generator=generator, device=data.device)
+    return torch.tensor_split(order, batches_per_epoch(len(order), batch_size))
 
-    Every image comes once, in `steps_per_epoch` batches whose sizes differ by one at most.
+
+def training_batches(data: DeviceData, batch_size: int, augment: Augment, seed: int) -> Iterator[Batch]:
+    """One epoch of the train split in an order drawn from `seed`, every image changed by itself.
+
+    Every image comes once, in `batches_per_epoch` batches whose sizes differ by one at most. With repeats, as many come
+    all the same: a part of the split, drawn anew for every epoch, each several times in a row (arXiv 1902.05509).
     """
     split = data.splits["train"]
     generator = torch.Generator(data.device).manual_seed(seed)
+    rng = np.random.default_rng(seed)
     draw = {"generator": generator, "device": data.device}
     order = torch.randperm(len(split), **draw)
     limit = augment.max_shift
     shifts = torch.randint(-limit, limit + 1, (len(split), 2, 1), **draw) if limit else None
     flips = torch.rand((len(split), 1), **draw) < 0.5 if augment.flip else None
-    for chosen in torch.tensor_split(order, steps_per_epoch(len(split), batch_size)):
+    repeated = order.repeat_interleave(augment.repeats)[: len(split)]
+    num_batches = batches_per_epoch(len(split), batch_size)
+    for chosen, places in zip(
+        torch.tensor_split(repeated, num_batches), torch.tensor_split(order, num_batches), strict=True
+    ):
         if shifts is None and flips is None:
             pixels = split.take(chosen)
         else:
             pixels = _gather(
                 split,
                 chosen,
-                None if shifts is None else shifts[chosen],
-                None if flips is None else flips[chosen],
+                None if shifts is None else shifts[places],
+                None if flips is None else flips[places],
             )
-        yield data.normalise(pixels), split.labels[chosen]
+        yield augment.apply(data, pixels, split.labels[chosen], rng, generator)
 
 
 def evaluation_batches(data: DeviceData, split: str, batch_size: int) -> Iterator[Batch]:

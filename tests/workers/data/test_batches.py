@@ -8,16 +8,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workers.augment import RandAugment
 from workers.data.batches import (
     Augment,
     DeviceData,
+    batches_per_epoch,
     evaluation_batches,
     resident,
-    steps_per_epoch,
     to_device,
     training_batches,
 )
 from workers.data.dataset import Dataset, Images
+from workers.knobs import DEFAULTS
+from workers.mixing import Erasing, Mixing
 from workers.settings import DataSettings
 
 CPU = torch.device("cpu")
@@ -56,7 +59,7 @@ def test_batches_cover_an_epoch_and_never_hold_a_single_image(num_images: int, b
     labels = [labels for _, labels in training_batches(data, batch_size, Augment(), 3)]
     sizes = [len(batch) for batch in labels]
     assert torch.equal(torch.cat(labels).sort().values, torch.arange(num_images))
-    assert len(sizes) == steps_per_epoch(num_images, batch_size)
+    assert len(sizes) == batches_per_epoch(num_images, batch_size)
     assert min(sizes) >= 2
     assert max(sizes) <= max(batch_size, 3)
     assert len(sizes) <= math.ceil(num_images / batch_size)
@@ -83,6 +86,61 @@ def test_two_copies_of_one_image_in_a_batch_come_out_different() -> None:
     data = device_data(np.repeat(pictures(1), 64, 0))
     images, _ = next(training_batches(data, 64, Augment(max_shift=1, flip=True), 0))
     assert len({image.numpy().tobytes() for image in images}) > 10
+
+
+@pytest.mark.parametrize(
+    "augment",
+    [
+        Augment(max_shift=2),
+        Augment(flip=True),
+        Augment(rand_augment=RandAugment(9.0, 2)),
+        Augment(erasing=Erasing(1.0)),
+        Augment(mixing=Mixing(0.8, 0.0, 64)),
+        Augment(mixing=Mixing(0.0, 1.0, 64)),
+        Augment(2, True, 3, RandAugment(9.0, 2), Erasing(0.25), Mixing(0.8, 1.0, 64)),
+    ],
+    ids=["shift", "flip", "rand_augment", "erasing", "mixup", "cutmix", "all"],
+)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_change_is_drawn_for_every_image_and_from_the_seed(augment: Augment, channels: int) -> None:
+    """Half of the images are copies of one, the others of another, so that mixing has something to mix."""
+    data = device_data(np.repeat(pictures(2, channels=channels), 32, 0))
+    (images, _), (again, _), (other, _) = (
+        next(training_batches(data, 64, augment, seed)) for seed in (3, 3, 4)
+    )
+    assert len({image.numpy().tobytes() for image in images}) > (
+        3 if augment.flip and not augment.repeats > 1 else 10
+    )
+    assert torch.equal(images, again)
+    assert not torch.equal(images, other)
+
+
+def test_with_repeats_an_epoch_is_as_long_and_shows_a_part_of_the_images_several_times() -> None:
+    data = device_data(pictures(100))
+    labels = [labels for _, labels in training_batches(data, 16, Augment(repeats=3), 0)]
+    assert [len(batch) for batch in labels] == [len(b) for _, b in training_batches(data, 16, Augment(), 0)]
+    _, counts = torch.cat(labels).unique(return_counts=True)
+    assert sorted(counts.tolist()) == [1] + [3] * 33
+    assert all(len(batch.unique()) <= len(batch) / 3 + 2 for batch in labels)
+    seen = torch.cat(
+        [batch for seed in range(20) for _, batch in training_batches(data, 16, Augment(repeats=3), seed)]
+    )
+    assert len(seen.unique()) == 100
+
+
+def test_copies_of_an_image_that_is_repeated_are_shifted_differently() -> None:
+    data = device_data(pictures(9, 16))
+    images, labels = next(training_batches(data, 9, Augment(max_shift=3, flip=True, repeats=3), 0))
+    assert len(labels.unique()) == 3
+    assert len({image.numpy().tobytes() for image in images}) >= 8
+
+
+def test_mixed_images_come_with_what_they_show_of_every_class() -> None:
+    data = device_data(pictures(10))
+    images, targets = next(training_batches(data, 10, Augment(mixing=Mixing(0.8, 0.0, 10)), 0))
+    whole = data.normalise(data.splits["train"].pixels)
+    expected = (targets[:, :, None, None, None] * whole).sum(1)
+    assert torch.allclose(images, expected, atol=1e-5)
 
 
 def test_about_half_of_the_images_are_mirrored() -> None:
@@ -131,11 +189,11 @@ def test_evaluation_sees_every_image_once_in_order() -> None:
 )
 def test_flips_are_left_out_where_they_may_break_labels(source, symmetries, flips: bool) -> None:
     settings = DataSettings(source, path="x", symmetries=symmetries)
-    assert Augment.of(settings, 32, 0.1) == Augment(max_shift=3, flip=flips)
+    assert Augment.of(settings, 32, DEFAULTS["plain"], 10) == Augment(max_shift=3, flip=flips)
 
 
 def test_a_shift_is_never_more_than_the_share_that_is_allowed() -> None:
-    assert Augment.of(DataSettings("digits"), 8, 0.1).max_shift == 0
+    assert Augment.of(DataSettings("digits"), 8, DEFAULTS["plain"], 10).max_shift == 0
 
 
 def test_images_stay_on_the_device_between_jobs_until_the_settings_change() -> None:
