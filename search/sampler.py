@@ -1,4 +1,5 @@
-"""Which candidate next: random at first, then neighbours and crossovers of the best so far. Pure.
+"""Which candidate next: random at first, from every family as often; then neighbours and crossovers of the best so far.
+Pure.
 
 Learns from every score that a rung has given, not from complete trainings alone: parents come from the
 non-dominated candidates of each rung, higher rungs first. Steady-state evolution in the spirit of Real et al.,
@@ -8,14 +9,18 @@ non-dominated candidates of each rung, higher rungs first. Steady-state evolutio
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from search import rungs
 from spaces.dims import Point
 from spaces.registry import Space
+from spaces.space import FAMILY
 
 STARTUP = 10
+STARTUP_A_FAMILY = 2
+"""Candidates that have to be scored before parents are chosen: so many, and so many for each family."""
 _RANDOM_SHARE = 0.2
 _CROSSOVER_SHARE = 0.4
 _TRIES = 200
@@ -41,16 +46,21 @@ def propose(
 
     Equal arguments and an equally seeded `rng` give the same point.
     """
-    parents = _parents(known, maximise)
+    startup = max(STARTUP, STARTUP_A_FAMILY * len(space.families))
+    parents = _parents(known, maximise, startup)
+    rare = _rarest(space, known)
     for attempt in range(_TRIES):
-        point = _draw(space, parents, rng, explore=attempt > _TRIES // 2)
+        if parents:
+            point = _draw(space, parents, rng, explore=attempt > _TRIES // 2)
+        else:
+            point = space.sample(rng, rng.choice(rare) if attempt <= _TRIES // 2 else None)
         if space.spec(point).digest not in taken:
             return point
     return _first_untaken(space, taken)
 
 
 def _draw(space: Space, parents: Sequence[Point], rng: random.Random, *, explore: bool) -> Point:
-    if explore or not parents or rng.random() < _RANDOM_SHARE:
+    if explore or rng.random() < _RANDOM_SHARE:
         return space.sample(rng)
     mother = parents[_biased(len(parents), rng)]
     if len(parents) > 1 and rng.random() < _CROSSOVER_SHARE:
@@ -65,10 +75,17 @@ def _biased(count: int, rng: random.Random) -> int:
     return min(rng.randrange(count), rng.randrange(count))
 
 
-def _parents(known: Sequence[Known], maximise: Sequence[bool]) -> list[Point]:
+def _rarest(space: Space, known: Sequence[Known]) -> list[str]:
+    """The families that were proposed least often so far."""
+    counts = Counter(str(candidate.point[FAMILY]) for candidate in known)
+    fewest = min(counts[family] for family in space.families)
+    return [family for family in space.families if counts[family] == fewest]
+
+
+def _parents(known: Sequence[Known], maximise: Sequence[bool], startup: int) -> list[Point]:
     """Up to a third of those scored, the best of the highest rung first; empty during the random start."""
     scored = [candidate for candidate in known if candidate.scores]
-    if len(scored) < STARTUP:
+    if len(scored) < startup:
         return []
     points = {candidate.number: candidate.point for candidate in scored}
     ordered: list[int] = []

@@ -35,9 +35,9 @@ class Space:
         """Number of points before rules select the legal ones."""
         return sum(member.raw_size for member in self._members.values())
 
-    def sample(self, rng: random.Random) -> Point:
-        """A legal point: a family uniformly, then a point of it."""
-        family = rng.choice(self.families)
+    def sample(self, rng: random.Random, family: str | None = None) -> Point:
+        """A legal point of a family; None: of one that is drawn uniformly first."""
+        family = rng.choice(self.families) if family is None else family
         return _point(family, self._members[family].sample(rng))
 
     def illegal(self, point: Mapping[str, Value]) -> str | None:

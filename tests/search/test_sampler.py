@@ -62,3 +62,17 @@ def test_a_space_is_used_up_to_its_last_point() -> None:
     assert len(taken) == small.size()
     with pytest.raises(Exhausted):
         sampler.propose(small, [], UP_DOWN, taken, random.Random(0))
+
+
+def test_the_random_start_takes_every_family_as_often() -> None:
+    families = ["vit", "deit", "swin", "swinv2", "pit", "hybrid", "windowed"]
+    space = make_space(Task(28, 1, 10), families=families)
+    seen: list[Known] = []
+    for number in range(1, 15):
+        taken = {space.spec(candidate.point).digest for candidate in seen}
+        point = sampler.propose(space, seen, UP_DOWN, taken, random.Random(number))
+        seen.append(Known(number, point, {0: (0.5, 1.0)} if number % 3 else {}))
+        drawn = [candidate.point["family"] for candidate in seen]
+        counts = [drawn.count(family) for family in families]
+        assert max(counts) - min(counts) <= 1
+    assert counts == [2] * 7
