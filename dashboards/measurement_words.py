@@ -48,6 +48,10 @@ def _throughput(m: MeasurementView) -> str:
     )
 
 
+def _software(m: MeasurementView) -> str:
+    return ", ".join(f"{name} {version}" for name, version in m.figures.get("software", {}).items()) or "–"
+
+
 def _remarks(m: MeasurementView) -> str:
     cached = ["taken over from an earlier measurement"] if m.is_cached else []
     return ", ".join([*(str(flag) for flag in m.figures["flags"]), *cached]) or "none"
@@ -61,6 +65,7 @@ _LINES: tuple[tuple[str, Callable[[MeasurementView], Any]], ...] = (
     ("Precision", lambda m: m.precision),
     ("Batch of the latency", lambda m: str(m.batch_size)),
     ("Protocol", lambda m: m.protocol),
+    ("Software", _software),
     ("Latency, median (ms), 95% interval", _latency),
     ("Latency, 95th percentile (ms)", _figure("latency_ms_p95")),
     ("Latency, 99th percentile (ms)", _figure("latency_ms_p99")),

@@ -138,6 +138,7 @@ class Measurement:
     p99 is null under 500 samples. throughput: images a second at throughput_batch_size.
     peak_memory_mb: device memory on a GPU, resident growth of the process on a CPU. model_mb: weights.
     stopped_by: `relative_error` or `max_seconds`. flags: `contended`, ... ; empty when the figure is clean.
+    software: versions by name, of what could change the figures; empty in measurements of before it was kept.
     """
 
     protocol: str
@@ -164,6 +165,7 @@ class Measurement:
     first_call_ms: float
     seconds: float
     flags: tuple[str, ...] = ()
+    software: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

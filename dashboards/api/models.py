@@ -167,6 +167,7 @@ class Measurement(Strict):
     first_call_ms: float
     seconds: float
     flags: list[str] = Field(description="Empty when nothing disturbed the figures")
+    software: dict[str, str] = Field(default_factory=dict, description="Versions, by name")
     time: Time
     cached: bool = Field(description="Taken over from an earlier measurement, at `time`")
 

@@ -16,12 +16,15 @@ The name changes whenever figures of before and after could differ for a reason 
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from importlib import metadata
 
 import numpy as np
+import timm
 import torch
 from torch import Tensor
 
@@ -33,7 +36,7 @@ from workers.job import Measurement
 from workers.measure import PROTOCOL, inputs, malloc, memory, timing
 from workers.runtimes import torch_runtime
 from workers.runtimes.torch_runtime import Model
-from workers.settings import CostSettings
+from workers.settings import CostSettings, Runtime
 
 Timings = tuple[float, timing.Latency, tuple[float, int]]
 """First call in ms, latency, and (images a second, batch size)."""
@@ -98,6 +101,7 @@ def measure(
         first_call_ms=first_call_ms,
         seconds=time.perf_counter() - start,
         flags=_flags(device, cost, latency),
+        software=_software(cost.runtime),
     )
 
 
@@ -123,6 +127,13 @@ def _conditions(device: Device, cost: CostSettings) -> dict:
         "precision": "fp32" if cost.precision == "auto" else cost.precision,
         "batch_size": cost.batch_size,
     }
+
+
+def _software(runtime: Runtime) -> dict[str, str]:
+    found = {"torch": torch.__version__, "timm": timm.__version__, "python": platform.python_version()}
+    if runtime != "torch":
+        found[runtime] = metadata.version(runtime)
+    return {**found, "system": platform.platform()}
 
 
 def _flags(device: Device, cost: CostSettings, latency: timing.Latency) -> tuple[str, ...]:

@@ -49,6 +49,11 @@ def test_a_measurement_names_its_conditions(measured):
     assert measured.stopped_by in ("relative_error", "max_seconds")
 
 
+def test_a_measurement_keeps_the_versions_that_it_was_taken_with(measured):
+    assert measured.software["torch"] == torch.__version__
+    assert {"timm", "python", "system"} <= measured.software.keys()
+
+
 def test_its_figures_are_finite_and_in_order(measured):
     numbers = [value for value in asdict(measured).values() if isinstance(value, float)]
     assert all(math.isfinite(value) and value >= 0 for value in numbers)
