@@ -70,8 +70,10 @@ def start(config: SearchConfig, db: str | None, say: Say, show: Say = lambda _: 
                 s, config.name, checked.plan.config.to_dict(), data, str(artifacts), checked.deadline
             )
         )
-        if checked.advice:
-            say(f"warning: {checked.advice}")
+        for text in (*checked.seen.warnings, *filter(None, [checked.advice])):
+            say(f"warning: {text}")
+        for text in checked.seen.notes:
+            say(f"images: {text}")
         if checked.missing:
             say(f"baselines: {checked.baselines}")
         return _drive(store, checked.plan, config.name, (say, show), deadline=checked.deadline)

@@ -7,7 +7,7 @@ import random
 import re
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from spaces.dims import SpaceError
 from spaces.spec import ArchSpec
 from workers import device
 from workers.data import dataset
+from workers.data.inspection import Inspection, inspect
 from workers.data.listing import DataError
 from workers.data.summary import DataSummary, summary_of
 from workers.errors import DeviceError, ExportError
@@ -42,7 +43,8 @@ class Batch:
 class Checked:
     """A config that can run. deadline: UTC seconds since the epoch, or None.
 
-    Of a new search: batch; advice, a line on how it will train; missing, why it lacks baselines that others get.
+    Of a new search: batch; advice, a line on how it will train; missing, why it lacks baselines that others get; seen,
+    what its images are like.
     """
 
     plan: Plan
@@ -50,6 +52,7 @@ class Checked:
     batch: Batch | None = None
     advice: str | None = None
     missing: str | None = None
+    seen: Inspection = field(default_factory=Inspection)
 
     @property
     def baselines(self) -> str:
@@ -77,7 +80,7 @@ def check(config: SearchConfig, now: float) -> Checked:
 
 
 def check_new(config: SearchConfig, now: float) -> Checked:
-    """The same for a search that is to begin: decodes a batch of its images too, looks for the pretrained weights that
+    """The same for a search that is to begin: decodes its images too, looks for the pretrained weights that
     it asks for and tries those that are here, and decides on its recipe and baselines. Its plan's config has them
     spelled out."""
     ends = _before_images(config, now)
@@ -91,7 +94,7 @@ def check_new(config: SearchConfig, now: float) -> Checked:
     pretrained.check_files(plan)
     recipes.check(plan)
     _check_quantities(plan)
-    return Checked(plan, ends, batch, pretrained.advice(plan), missing)
+    return Checked(plan, ends, batch, pretrained.advice(plan), missing, _inspect(config, found))
 
 
 def dry_build(plan: Plan, count: int) -> DryBuild:
@@ -246,6 +249,13 @@ def _check_heads(plan: Plan) -> None:
 def _list_images(config: SearchConfig) -> dataset.Index:
     try:
         return dataset.index(config.data)
+    except DataError as error:
+        raise _located(config, "data", error, inside=()) from None
+
+
+def _inspect(config: SearchConfig, found: dataset.Index) -> Inspection:
+    try:
+        return inspect(found)
     except DataError as error:
         raise _located(config, "data", error, inside=()) from None
 

@@ -55,6 +55,8 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
     if checked.deadline is not None:
         ends = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(checked.deadline))
         lines.append(f"deadline     {ends}")
+    lines += [f"note         {text}" for text in checked.seen.notes]
+    lines += [f"warning      {text}" for text in checked.seen.warnings]
     if checked.advice:
         lines.append(f"warning      {checked.advice}")
     return [*lines, "ok"]

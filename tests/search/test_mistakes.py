@@ -48,6 +48,19 @@ def broken_images(folder: Path) -> None:
         path.write_bytes(path.read_bytes()[:60])
 
 
+def cut_images(folder: Path) -> None:
+    images("cat", "dog")(folder)
+    for path in (folder / "images").rglob("*.png"):
+        path.write_bytes(path.read_bytes()[:300])
+
+
+def a_single_dog(folder: Path) -> None:
+    for split, count in (("train", 12), ("val", 3), ("test", 3)):
+        images(f"{split}/cat", f"{split}/dog", count=count)(folder)
+    for number in range(1, 12):
+        (folder / "images" / "train" / "dog" / f"{number}.png").unlink()
+
+
 def an_empty_class(folder: Path) -> None:
     images("cat", "cow")(folder)
     (folder / "images" / "dog").mkdir()
@@ -122,6 +135,20 @@ MISTAKES = {
     "an empty class": Mistake(FOLDER, ("search.yaml:2: data", "dog"), an_empty_class),
     "too few images of a class": Mistake(
         FOLDER, ("search.yaml:2: data", "cat"), images("cat", "dog", count=2)
+    ),
+    "a class with one image to learn from": Mistake(
+        FOLDER, ("search.yaml:2: data: class 'dog' has 1 image to learn from; add images",), a_single_dog
+    ),
+    "images that are cut off": Mistake(
+        FOLDER, ("search.yaml:2: data: ", "cat/0.png: ", "nor can 23 more be used", "data.max_bad: 24"), cut_images
+    ),
+    "more bad images than are put up with": Mistake(
+        FOLDER.replace("16}", "16, max_bad: 20}"),
+        ("search.yaml:2: data.max_bad: 20: 24 images cannot be used: ", "cat/0.png", "raise it"),
+        cut_images,
+    ),
+    "a negative number of bad images": Mistake(
+        FOLDER.replace("16}", "16, max_bad: -1}"), (":2: data.max_bad: -1 is outside 0",), images("cat", "dog")
     ),
     "idx without its files": Mistake(
         "name: hunt\ndata: {source: idx, path: images}\n",

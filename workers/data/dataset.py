@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -29,15 +30,15 @@ class Images:
 class Dataset:
     """Decoded images of all splits (`train`, `val`, `test`). digest: see `splits.digest`.
 
-    cached: the pixels are mapped from a file of the cache, and read-only. mended: a damaged file of the cache that was
-    made again, and what was wrong with it."""
+    cached: the file of the cache that the pixels are mapped from, read-only; None where they are in memory.
+    mended: a damaged file of the cache that was made again, and what was wrong with it."""
 
     image_size: int
     channels: int
     class_names: tuple[str, ...]
     splits: dict[str, Images]
     digest: str
-    cached: bool = False
+    cached: Path | None = None
     mended: str | None = None
 
 
@@ -76,11 +77,10 @@ def load(settings: DataSettings, beat: Beat = lambda: None) -> Dataset:
 
 def decode(source: Index, beat: Beat = lambda: None) -> Dataset:
     """Decodes what `index` found, or maps what is decoded already. Raises DataError."""
-    pixels, mended = _mapped(source, beat)
-    cached = pixels is not None
-    if pixels is None:
+    found = _mapped(source, beat)
+    if found is None:
         _check_room(source)
-        pixels = _in_memory(source, beat)
+    pixels = _in_memory(source, beat) if found is None else found.pixels
     listing = source.listing
     ends = np.cumsum([len(source.splits[name]) for name in SPLITS])[:-1]
     parts = dict(zip(SPLITS, np.split(pixels, ends), strict=True))
@@ -90,21 +90,20 @@ def decode(source: Index, beat: Beat = lambda: None) -> Dataset:
         class_names=listing.class_names,
         splits={name: Images(parts[name], listing.labels[source.splits[name]]) for name in SPLITS},
         digest=source.digest,
-        cached=cached,
-        mended=mended,
+        cached=None if found is None else found.path,
+        mended=None if found is None else found.mended,
     )
 
 
-def _mapped(source: Index, beat: Beat) -> tuple[np.ndarray | None, str | None]:
+def _mapped(source: Index, beat: Beat) -> decoded.Mapped | None:
     """None where nothing would be gained, or where there is no room for it."""
     listing = source.listing
     path = decoded.path_for(source.digest, listing.image_size) if listing.is_costly else None
     if path is None:
-        return None, None
+        return None
     indices = np.concatenate([source.splits[name] for name in SPLITS])
     fits = source.num_bytes <= memory_limit.free_bytes()
-    found = decoded.mapped(path, source.shape, indices, listing.decode, beat, whole=fits)
-    return (None, None) if found is None else (found.pixels, found.mended)
+    return decoded.mapped(path, source.shape, indices, listing.decode, beat, whole=fits)
 
 
 def _in_memory(source: Index, beat: Beat) -> np.ndarray:
