@@ -16,6 +16,7 @@ from search.objectives import QUANTITIES, Quantity
 from search.store.read import events, results
 from search.store.read.rows import EventView, MeasurementView, SearchRow
 from search.store.read.searches import search_by_name
+from search.teacher import teacher_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -29,7 +30,7 @@ MOST_EVENTS = 500
 class SearchData:
     """points: baselines first, then candidates by number. axes: every quantity by name. scores: by point key.
     measurements: those of the search's candidates, with the key of the point that each belongs to.
-    written: when this was read, UTC seconds."""
+    written: when this was read, UTC seconds. teacher: as `search.teacher` gives it."""
 
     view: FrontView
     points: tuple[Point, ...]
@@ -40,6 +41,7 @@ class SearchData:
     events: tuple[EventView, ...]
     busy_seconds: float
     written: float
+    teacher: Mapping[str, Any] | None = None
 
     @property
     def search(self) -> SearchRow:
@@ -78,6 +80,7 @@ def load(session: Reader | Session, name: str) -> SearchData:
         events=tuple(events.last_events(session, search.id, MOST_EVENTS)),
         busy_seconds=busy_seconds(session, search.id),
         written=time.time(),
+        teacher=teacher_of(session, search),
     )
 
 

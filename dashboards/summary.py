@@ -71,6 +71,7 @@ def figures(data: SearchData) -> list[Figure]:
         Figure("State", str(data.search.state), f"for {words.duration(seconds)}" if seconds else ""),
         Figure("Candidates", str(len(candidates)), f"{finished} trained in full, {on_front} on the front"),
         *_best(data),
+        *_teacher(data),
         _device(data),
         _images(data),
         *_deadline(data),
@@ -85,6 +86,7 @@ def page_figures(data: SearchData) -> list[Figure]:
     return [
         Figure("Started" if search.started else "Queued", words.moment(begun), took, begun),
         *_best(data),
+        *_teacher(data),
         _device(data),
         _images(data),
         *_deadline(data),
@@ -152,6 +154,17 @@ def _best(data: SearchData) -> list[Figure]:
         return []
     best = max(scored, key=lambda point: point.values["accuracy"])
     return [Figure("Best accuracy", words.number("accuracy", best.values["accuracy"]), _with_interval(best))]
+
+
+def _teacher(data: SearchData) -> list[Figure]:
+    found = data.teacher
+    if found is None:
+        return []
+    if found["accuracy"] is None:
+        return [Figure("Teacher", str(found["name"]), str(found["state"]))]
+    bounds = words.interval("accuracy", tuple(found["interval"]))
+    more = f"accuracy {words.number('accuracy', found['accuracy'])}, {bounds} (95%)"
+    return [Figure("Teacher", str(found["name"]), more)]
 
 
 def _deadline(data: SearchData) -> list[Figure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from search import rungs
+from search import rungs, teacher
 from search.front import FrontPoint, front_view
 from search.store.read import candidates, jobs, results
 from search.store.read.rows import AttemptView, CandidateRow, EpochView, SearchRow
@@ -40,15 +40,27 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
         ],
         "measurements": measurements_of(reader, row),
         "attempts": attempts_of(reader, row),
-        "artifacts": [
-            {
-                "kind": a.kind,
-                "path": f"{search.artifacts}/{a.path}",
-                "epoch": a.epoch,
-                "num_bytes": a.num_bytes,
-            }
-            for a in results.artifacts(reader, search.id, row.id)
-        ],
+        "artifacts": _artifacts(reader, search, row),
+        "teacher": teacher.of_candidate(reader, search, row),
+    }
+
+
+def teacher_dict(reader: Reader, search: SearchRow) -> dict[str, Any] | None:
+    """The object that `show NAME teacher --json` prints; None in a search without one."""
+    row = candidates.teacher(reader, search.id)
+    if row is None:
+        return None
+    return {
+        "search": search.name,
+        **teacher.known(search, row),
+        "spec": row.spec.to_dict(),
+        "digest": row.digest,
+        "analysis": dict(row.analysis),
+        "epoch": row.epoch,
+        "epochs": epochs_of(reader, row),
+        "evaluations": _evaluations(reader, row),
+        "attempts": attempts_of(reader, row),
+        "artifacts": _artifacts(reader, search, row),
     }
 
 
@@ -73,6 +85,22 @@ def attempts_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
 def _known(point: FrontPoint) -> dict[str, Any]:
     row = point.row
     return point.to_dict() | {"name": row.name, "created": iso(row.created), "ended": iso(row.ended)}
+
+
+def _evaluations(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
+    return [dict(found.figures) | {"time": iso(found.time)} for found in results.evaluations(reader, row.id)]
+
+
+def _artifacts(reader: Reader, search: SearchRow, row: CandidateRow) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": found.kind,
+            "path": f"{search.artifacts}/{found.path}",
+            "epoch": found.epoch,
+            "num_bytes": found.num_bytes,
+        }
+        for found in results.artifacts(reader, search.id, row.id)
+    ]
 
 
 def _epoch(epoch: EpochView) -> dict[str, Any]:

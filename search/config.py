@@ -30,6 +30,7 @@ from search.errors import UsageError
 from search.objectives import parse_constraints, parse_objectives
 from spaces import baselines as defaults
 from spaces.spec import ArchSpec
+from workers.distillation_settings import DistillationSettings, TeacherSettings
 from workers.settings import CostSettings, DataSettings, JobSettings, LimitSettings, RecipeSettings
 
 
@@ -138,8 +139,8 @@ class SearchConfig(Section):
 def load(path: str | Path, overrides: Sequence[str] = ()) -> SearchConfig:
     """The config in a YAML file, with `a.b=value` overrides applied.
 
-    A relative `data.path`, `training.weights_dir` or `artifacts` is relative to the file's folder, or to the working
-    directory where an override gives it. Raises UsageError, one or two lines.
+    A relative path, such as `data.path`, `training.weights_dir` or `artifacts`, is relative to the file's folder, or to
+    the working directory where an override gives it. Raises UsageError, one or two lines.
     """
     return check_document(config_yaml.read(path), Path(path).parent, overrides)
 
@@ -189,6 +190,8 @@ _SECTIONS: dict[str, Any] = {
     "space": SpaceSettings,
     "cost": CostSettings,
     "training": RecipeSettings,
+    "training.distillation": DistillationSettings,
+    "training.distillation.teacher": TeacherSettings,
     "search": SearchSettings,
     "limits": LimitSettings,
     "finalists": FinalistSettings,
@@ -208,15 +211,30 @@ def _checked(document: Document) -> SearchConfig:
 
 
 def _anchored(document: Document, folder: Path) -> Document:
-    """With `data.path`, `training.weights_dir` and `artifacts` absolute."""
+    """With the paths of `_PATHS` and `artifacts` absolute."""
     values = dict(document.values)
-    for section, key in (("data", "path"), ("training", "weights_dir")):
-        given = values.get(section)
-        if isinstance(given, dict) and isinstance(given.get(key), str) and given[key]:
-            values[section] = given | {key: _absolute(given[key], folder)}
+    for path in _PATHS:
+        values = _with_absolute(values, path, folder)
     if isinstance(values.get("artifacts"), str) and values["artifacts"] and "://" not in values["artifacts"]:
         values["artifacts"] = _absolute(values["artifacts"], folder)
     return Document(values, document.origins)
+
+
+_PATHS = (
+    ("data", "path"),
+    ("training", "weights_dir"),
+    ("training", "distillation", "teacher", "checkpoint"),
+)
+
+
+def _with_absolute(values: dict[str, Any], path: Sequence[str], folder: Path) -> dict[str, Any]:
+    head, *rest = path
+    given = values.get(head)
+    if rest and isinstance(given, dict):
+        return values | {head: _with_absolute(given, rest, folder)}
+    return (
+        values | {head: _absolute(given, folder)} if not rest and given and isinstance(given, str) else values
+    )
 
 
 def _absolute(path: str, folder: Path) -> str:

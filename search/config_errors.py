@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from search.config_yaml import KeyPath, Origins, shown
+from search.config_yaml import KeyPath, Origins, dotted, shown
 from search.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,7 +83,9 @@ def _in_words(details: Any, keys: Mapping[str, Collection[str]]) -> tuple[KeyPat
 
 def _unknown(path: KeyPath, keys: Mapping[str, Collection[str]]) -> str:
     key = str(path[-1])
-    section = str(path[0]) if len(path) > 1 else ""
+    section = next(
+        (dotted(path[:end]) for end in range(len(path) - 1, 0, -1) if dotted(path[:end]) in keys), ""
+    )
     for other, known in keys.items():
         if key in known and other not in ("", section):
             return f"unknown key here; it belongs in {other}: {other}.{key}"

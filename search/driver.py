@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -27,7 +27,7 @@ from search.store.session import Store
 from search.store.write import candidates, jobs, results, searches
 from search.study import Study
 from spaces.dims import SpaceError
-from workers.job import Decision, EpochReport, Job, Kind, Outcome
+from workers.job import Decision, EpochReport, Job, Kind, Outcome, TeacherRef
 
 T = TypeVar("T")
 _BEAT_SECONDS = 3.0
@@ -163,6 +163,8 @@ class Driver:
         if kept is None:
             return False
         number, settled = kept
+        if settled.teaches_anew:
+            self._after(candidates.TEACHER)
         for path in settled.obsolete:
             (self.artifacts / path).unlink(missing_ok=True)
         self._after(number)
@@ -223,7 +225,7 @@ class Driver:
 
     def _decide(self) -> bool:
         """Adds one thing to do. False when nothing can be decided before something running ends."""
-        if self._memory.waits_for_baseline:
+        if self._memory.waits_for_baseline or self._trainings_wait():
             return False
         closing = self._exhausted or len(self._memory.seen) >= self.plan.config.search.max_candidates
         maximise = [objective.maximise for objective in self.plan.objectives]
@@ -234,6 +236,23 @@ class Driver:
             self._promote(*promotion)
             return True
         return not closing and self._propose()
+
+    def _trainings_wait(self) -> bool:
+        """Whether something cannot be trained before the teacher is there. What is proposed meanwhile would be proposed
+        without knowing how any training goes."""
+        if not self._memory.waits_for_teacher:
+            return False
+        return self._write(
+            lambda s, _: any(
+                self._waits(s, row) for row in jobs.pending(s, self.search_id, self._parked.keys())
+            )
+        )
+
+    def _waits(self, session: Session, job: JobRow) -> bool:
+        """Whether a job needs the teacher, which is not there yet."""
+        if job.kind != Kind.TRAIN or not self._memory.waits_for_teacher:
+            return False
+        return self.plan.distils(candidates.spec_of(session.get_one(Candidate, job.candidate_id)))
 
     def _promote(self, number: int, rung: int) -> None:
         def work(session: Session, _: Search) -> None:
@@ -265,11 +284,12 @@ class Driver:
         return True
 
     def _dispatch(self, session: Session, _: Search) -> Job | None:
-        row = jobs.pending(session, self.search_id, self._parked.keys())
+        waiting = jobs.pending(session, self.search_id, self._parked.keys())
+        row = next((row for row in waiting if not self._waits(session, row)), None)
         if row is None:
             return None
         candidate = session.get_one(Candidate, row.candidate_id)
-        if row.kind == Kind.TRAIN and candidate.state == CandidateState.MEASURED:
+        if row.kind == Kind.TEACH or (row.kind == Kind.TRAIN and candidate.state == CandidateState.MEASURED):
             candidates.set_state(candidate, CandidateState.TRAINING)
         attempt = jobs.open_attempt(session, row, self.lease)
         return Job(
@@ -285,8 +305,17 @@ class Driver:
             first_epoch=row.first_epoch,
             last_epoch=row.last_epoch,
             checkpoint=results.newest_checkpoint(session, candidate, row.first_epoch - 1),
+            teacher=self._teacher_of(session, row, candidate),
             latency_limits=self._memory.latency_limits if row.kind == Kind.MEASURE else (),
         )
+
+    def _teacher_of(self, session: Session, job: JobRow, candidate: Candidate) -> TeacherRef | None:
+        if job.kind != Kind.TRAIN or not self.plan.distils(candidates.spec_of(candidate)):
+            return None
+        row = candidates.teacher(session, self.search_id)
+        made = None if row is None else results.newest_checkpoint(session, row, row.epoch)
+        assert row is not None and row.name is not None and made is not None, "trained without its teacher"  # noqa: PT018
+        return TeacherRef(row.name, candidates.spec_of(row), made)
 
     def _end(self) -> None:
         """Nothing runs and nothing will: settles the states, and tells Optuna what that ended."""
@@ -339,6 +368,7 @@ class Driver:
 
     def _reconcile(self, session: Session, search: Search) -> int:
         lost = reconcile.settle_leftovers(session, search, self.device_id)
+        self._settler.add_teacher(session)
         self._settler.add_baselines(session, self._memory.baselines)
         return lost
 
@@ -373,13 +403,19 @@ class Driver:
             self._look_at(row)
 
     def _look_at(self, row: Candidate) -> None:
-        """Raises UserError when a baseline failed that a limit needs: the search has failed with it."""
+        """Raises UserError when the teacher failed, or a baseline that a limit needs: the search has failed with it."""
         self._memory.look_at(row)
+        if row.number == candidates.TEACHER:
+            if row.state == CandidateState.FAILED:
+                self._fail(f"teacher {row.name!r} failed, and candidates were to learn from it: {row.reason}")
+            return
         missing = self._memory.missing(row.name) if row.name is not None else []
         if row.state == CandidateState.FAILED and missing:
-            reason = f"baseline {row.name!r} failed, and a constraint needs its {missing[0]}: {row.reason}"
-            self._write(lambda _, search: searches.set_state(search, SearchState.FAILED, reason))
-            raise UserError(reason)
+            self._fail(f"baseline {row.name!r} failed, and a constraint needs its {missing[0]}: {row.reason}")
+
+    def _fail(self, reason: str) -> NoReturn:
+        self._write(lambda _, search: searches.set_state(search, SearchState.FAILED, reason))
+        raise UserError(reason)
 
     def _tell_untold(self) -> None:
         for row in self._write(lambda s, _: candidates.untold(s, self.search_id)):

@@ -10,6 +10,7 @@ from search.plan import Plan
 from search.sampler import Known
 from search.states import CandidateState
 from search.store.models import Candidate
+from search.store.write.candidates import TEACHER
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Seen:
 
 @dataclass
 class Memory:
-    """seen: by candidate number. baselines: name -> what was measured of it so far. states: of both, by number."""
+    """seen: by candidate number. baselines: name -> what was measured of it so far. states: of both and of the teacher,
+    by number."""
 
     plan: Plan
     seen: dict[int, Seen] = field(default_factory=dict)
@@ -34,6 +36,8 @@ class Memory:
     def look_at(self, row: Candidate) -> None:
         """Takes in a candidate's or baseline's row."""
         self.states[row.number] = CandidateState(row.state)
+        if row.number == TEACHER:
+            return
         if row.name is not None:
             self.baselines[row.name] = dict(row.measured)
             return
@@ -48,6 +52,11 @@ class Memory:
             known=Known(row.number, row.point, scores),
             standing=rungs.standing(row.number, state, row.rung, scores),
         )
+
+    @property
+    def waits_for_teacher(self) -> bool:
+        """Whether what learns from the teacher cannot be trained yet."""
+        return TEACHER in self.states and self.states[TEACHER] != CandidateState.FINISHED
 
     @property
     def next_number(self) -> int:

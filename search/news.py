@@ -8,11 +8,13 @@ from collections.abc import Collection
 from search.plan import Plan
 from search.states import CandidateState
 from search.store.models import Candidate
+from search.store.write.candidates import TEACHER
 
 
 def of_candidate(row: Candidate, plan: Plan) -> str | None:
     """One line on what has become of a candidate or baseline; None when it is nothing to tell."""
-    who = f"{row.name} (baseline)" if row.name is not None else f"#{row.number} {row.family}"
+    kind = "teacher" if row.number == TEACHER else "baseline"
+    who = f"{row.name} ({kind})" if row.name is not None else f"#{row.number} {row.family}"
     epochs = f"after {row.epoch} of {plan.rungs[-1]} epochs"
     match CandidateState(row.state):
         case CandidateState.MEASURED:

@@ -10,7 +10,7 @@ from search import rungs
 from search.config import SearchConfig, job_settings
 from search.objectives import Constraint, Quantity, parse_constraints, parse_objectives
 from search.own_family import OwnFamily, guarded
-from spaces import analysis
+from spaces import analysis, deit
 from spaces.backbone import Backbone
 from spaces.baselines import SCALED, default_baseline, median_params
 from spaces.dims import Family
@@ -22,11 +22,22 @@ from workers.settings import JobSettings
 
 
 @dataclass(frozen=True)
+class Teacher:
+    """The network that candidates learn from. name: as the config gives it. made: how it comes to be, in words.
+    epochs: of its training; 0 where it is not trained any more."""
+
+    name: str
+    made: str
+    spec: ArchSpec
+    epochs: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """rungs: cumulative epochs. baselines: name -> spec; baseline_analysis: name -> what is known of it in closed form,
     nothing for a network without one. measurement_key: the conditions, but for the device, under which a figure
     measured before is the same figure. own: families of the user's, by name. backbone: knows what the networks
-    cost that are searched as parts of others."""
+    cost that are searched as parts of others. teacher: `search.teaching` adds it."""
 
     config: SearchConfig
     space: Space
@@ -39,6 +50,7 @@ class Plan:
     baseline_analysis: Mapping[str, Mapping[str, float]]
     own: Mapping[str, OwnFamily] = field(default_factory=dict)
     backbone: Backbone = field(default_factory=Backbone)
+    teacher: Teacher | None = None
 
     @property
     def measurement_key(self) -> dict[str, Any]:
@@ -59,6 +71,12 @@ class Plan:
         own = self.own.get(family)
         known = None if own is None else own.analyse(spec)
         return closed_form(spec) if known is None else known.to_dict()
+
+    def distils(self, spec: ArchSpec) -> bool:
+        """Whether a network learns from the teacher. With kind `token`, one without such a token does not: most
+        baselines."""
+        settings = self.config.training.distillation
+        return settings is not None and (settings.kind != "token" or deit.has_token(spec.model))
 
     def with_baselines(self, specs: Mapping[str, ArchSpec]) -> Plan:
         """The same with these baselines, in the config too."""
@@ -113,7 +131,7 @@ def closed_form(spec: ArchSpec) -> dict[str, Any]:
 def _baselines(config: SearchConfig, space: Space) -> dict[str, ArchSpec]:
     task = space.task
     if config.baselines is None:
-        return {SCALED: default_baseline(task, median_params(space, _count))}
+        return {SCALED: baseline_of(space)}
     head = {"in_chans": task.channels, "num_classes": task.num_classes}
     return {
         name: ArchSpec(
@@ -121,6 +139,11 @@ def _baselines(config: SearchConfig, space: Space) -> dict[str, ArchSpec]:
         )
         for name, baseline in config.baselines.items()
     }
+
+
+def baseline_of(space: Space) -> ArchSpec:
+    """The scaled baseline."""
+    return default_baseline(space.task, median_params(space, _count))
 
 
 def _count(spec: ArchSpec) -> int:

@@ -74,9 +74,13 @@ def check_reachable(plan: Plan) -> None:
             asked.append((f"baselines.{name}.weights", baseline.weights))
     for key, name in asked:
         if not weights.reachable(name, config.training.weights_dir):
-            folder = config.training.weights_dir or "a folder that training.weights_dir names"
-            text = f"the weights {name} are {_nowhere()}; put {name}.safetensors into {folder}"
-            raise config.error(key, text)
+            raise config.error(key, not_reachable(name, config.training.weights_dir))
+
+
+def not_reachable(name: str, weights_dir: str | None) -> str:
+    """That weights are not to be had, and the remedy."""
+    folder = weights_dir or "a folder that training.weights_dir names"
+    return f"the weights {name} are {_nowhere()}; put {name}.safetensors into {folder}"
 
 
 def check_files(plan: Plan) -> None:
@@ -120,7 +124,7 @@ def with_defaults(plan: Plan) -> tuple[Plan, str | None]:
     pretrained ones are missing, where some are.
 
     Asks the hub, so it is done once, when a search begins. With recipe `finetune` the scaled ResNet is left out, which
-    has no weights, and with `plain` the pretrained ones.
+    has no weights, and with those that begin from fresh weights the pretrained ones.
     """
     config = plan.config
     if config.baselines is not None:
@@ -167,20 +171,21 @@ def _look_up(name: str, weights_dir: str | None) -> zoo.Pretrained:
     try:
         found = zoo.known(zoo.architecture(name)) or models.pretrained(name)
     except ValueError as error:
-        raise SpaceError(f"zoo.model: {name!r}: {error}; {_near(name)}") from None
+        raise SpaceError(f"zoo.model: {name!r}: {error}; {near(name)}") from None
     if models.has_pretrained(name) or weights.find_local(name, weights_dir):
         return found
     folder = weights_dir or "training.weights_dir"
     raise SpaceError(
-        f"zoo.model: {name!r} names no pretrained weights; {_near(name)}, and {folder} no {name}.safetensors"
+        f"zoo.model: {name!r} names no pretrained weights; {near(name)}, and {folder} no {name}.safetensors"
     )
 
 
-def _near(name: str) -> str:
+def near(name: str) -> str:
+    """Which weights of timm have names like this one."""
     from spaces import models
 
-    near = models.nearest_pretrained(name)
-    return f"timm has {', '.join(near)}" if near else "timm has nothing near"
+    found = models.nearest_pretrained(name)
+    return f"timm has {', '.join(found)}" if found else "timm has nothing near"
 
 
 def _nowhere() -> str:

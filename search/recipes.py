@@ -49,6 +49,8 @@ def _kinds(plan: Plan) -> tuple[bool, bool]:
     training = plan.config.training
     weights = [spec.weights is not None for spec in plan.baselines.values()]
     weights += [family == zoo.Zoo.name for family in plan.space.families]
+    if plan.teacher is not None and plan.teacher.epochs:
+        weights.append(plan.teacher.spec.weights is not None)
     fine_tuned = any(weights) and not training.begins_fresh
     return fine_tuned, training.begins_fresh or not all(weights)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from sqlalchemy.orm import Session
 
 from search import gate, provenance
+from search.errors import UserError
 from search.objectives import resolve
-from search.plan import Plan
+from search.plan import Plan, closed_form
 from search.states import AttemptState, CandidateState, JobState
 from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
@@ -23,11 +24,13 @@ Baselines = Mapping[str, Mapping[str, float]]
 @dataclass(frozen=True)
 class Settled:
     """obsolete: checkpoint paths that nothing needs any more. done: the job did what it was for. given_up: why the
-    machine failed it once too often; the job is pending again, and the driver decides."""
+    machine failed it once too often; the job is pending again, and the driver decides. teaches_anew: the teacher is to
+    be made again."""
 
     obsolete: list[str] = field(default_factory=list)
     done: bool = False
     given_up: str | None = None
+    teaches_anew: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,42 @@ class Settler:
             )
             self.measure(session, row, baselines)
 
+    def add_teacher(self, session: Session) -> None:
+        """Adds the plan's teacher, where the search lacks it, and the job that makes it."""
+        if self.plan.config.training.distillation is None or candidates.teacher(session, self.search_id):
+            return
+        teacher = self.plan.teacher
+        if teacher is None:
+            asked = self.plan.config.training.distillation.teacher.checkpoint
+            raise UserError(f"training.distillation.teacher.checkpoint: {asked}: no such file; bring it back")
+        row = candidates.add(
+            session,
+            self.search_id,
+            candidates.TEACHER,
+            "teacher",
+            teacher.spec,
+            point={},
+            analysis=closed_form(teacher.spec),
+            name=teacher.name,
+        )
+        self._teach(session, row)
+
+    def _teach(self, session: Session, row: Candidate) -> None:
+        """Adds the job that makes the teacher, from where it is."""
+        epochs = self.plan.teacher.epochs if self.plan.teacher is not None else 0
+        jobs.add(session, row, Kind.TEACH, epochs=(row.epoch + 1, epochs) if epochs else (0, 0))
+
+    def _teach_anew(self, session: Session, reason: str) -> None:
+        """The teacher's checkpoint is lost: it is made again, once, however many miss it."""
+        row = candidates.teacher(session, self.search_id)
+        assert row is not None
+        if row.state != CandidateState.FINISHED:
+            return
+        candidates.reopen(row, CandidateState.TRAINING, None)
+        row.epoch = 0
+        self._teach(session, row)
+        results.add_event(session, self.search_id, "retry", f"teaches again: {reason}")
+
     def measure(self, session: Session, row: Candidate, baselines: Baselines) -> None:
         """Takes a figure measured before under the same conditions, or adds a job that measures."""
         source = results.cached_measurement(
@@ -99,7 +138,11 @@ class Settler:
         trouble = self._trouble(search, outcome)
         if trouble is not None:
             jobs.end_attempt(attempt, AttemptState.FAILED, trouble, outcome.detail)
-            if outcome.notes.get("checkpoint_lost") and job.kind == Kind.TRAIN and job.first_epoch > 1:
+            if outcome.notes.get("teacher_lost"):
+                self._teach_anew(session, trouble)
+                again = self.try_again(session, job, candidate, trouble)
+                return Settled(given_up=None if again else trouble, teaches_anew=True)
+            if outcome.notes.get("checkpoint_lost") and job.first_epoch > 1:
                 self._go_further_back(session, job, candidate, trouble)
                 return Settled()
             again = self.try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
@@ -116,6 +159,10 @@ class Settler:
         if "weights" in outcome.notes and job.first_epoch == 1:
             text = provenance.words(outcome.notes["weights"])
             results.add_event(session, self.search_id, "weights", text, candidate.number)
+        if "teacher" in outcome.notes and job.first_epoch == 1:
+            results.add_event(
+                session, self.search_id, "teacher", str(outcome.notes["teacher"]), candidate.number
+            )
         if outcome.status == Status.STOPPED:
             job.first_epoch, job.state = outcome.epoch + 1, JobState.PENDING
             candidate.epoch = outcome.epoch
@@ -123,6 +170,9 @@ class Settler:
         elif job.kind == Kind.MEASURE:
             jobs.end_job(job, JobState.DONE)
             self._keep_measurement(session, candidate, attempt, outcome, baselines)
+        elif job.kind == Kind.TEACH:
+            jobs.end_job(job, JobState.DONE)
+            self._keep_teacher(session, candidate, attempt, outcome)
         else:
             assert job.kind == Kind.TRAIN, f"nothing is known of {job.kind} jobs here"
             jobs.end_job(job, JobState.DONE)
@@ -140,6 +190,10 @@ class Settler:
 
     def take_up(self, session: Session, row: Candidate, trial: int | None, baselines: Baselines) -> None:
         """Lets a stopped candidate go on from where it was: measuring, its unfinished rung, or waiting."""
+        if row.number == candidates.TEACHER:
+            candidates.reopen(row, CandidateState.TRAINING, None)
+            self._teach(session, row)
+            return
         ladder = self.plan.rungs
         done = -1 if row.rung is None else row.rung
         if "latency_ms" not in row.measured:
@@ -248,6 +302,15 @@ class Settler:
         candidates.set_state(candidate, CandidateState.FINISHED)
         text = f"accuracy {evaluation.accuracy:.4f} on {evaluation.num_images} {evaluation.split} images"
         results.add_event(session, self.search_id, "finished", text, candidate.number)
+
+    def _keep_teacher(self, session: Session, row: Candidate, attempt: Attempt, outcome: Outcome) -> None:
+        found = self._keep_evaluation(session, row, attempt, outcome)
+        row.epoch = outcome.epoch
+        candidates.set_state(row, CandidateState.FINISHED)
+        bounds = f"{found.accuracy_low:.4f} to {found.accuracy_high:.4f}"
+        where = f"on {found.num_images} {found.split} images"
+        text = f"teacher {row.name}: accuracy {found.accuracy:.4f} ({bounds}) {where}"
+        results.add_event(session, self.search_id, "teacher", text)
 
     def _keep_evaluation(
         self, session: Session, candidate: Candidate, attempt: Attempt, outcome: Outcome

@@ -11,6 +11,7 @@ from search.store.read.rows import SearchRow
 from search.store.read.searches import search_by_name
 from search.store.read.status import candidate_counts, iso, job_counts
 from search.store.reader import Reader
+from search.teacher import teacher_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -45,6 +46,7 @@ def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
         "jobs": _plain(jobs),
         "epochs": num_epochs(session, search.id),
         "best": _best(session, search),
+        "teacher": teacher_of(session, search),
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from search import backbones, deadline, own_families, pretrained, recipes
+from search import backbones, deadline, own_families, pretrained, recipes, teaching
 from search.config import SearchConfig, sections
 from search.errors import UsageError
 from search.plan import Plan, closed_form, make_plan
@@ -74,7 +74,7 @@ def check(config: SearchConfig, now: float) -> Checked:
     now: UTC seconds since the epoch. Raises UsageError naming file, line, key, value and remedy.
     """
     ends = _before_images(config, now)
-    plan = _plan(config, summary_of(_list_images(config)))
+    plan = teaching.with_teacher(_plan(config, summary_of(_list_images(config))), is_new=False)
     _check_quantities(plan)
     return Checked(plan, ends)
 
@@ -90,6 +90,8 @@ def check_new(config: SearchConfig, now: float) -> Checked:
     plan = _plan(recipes.decided(config), summary_of(found))
     _check_heads(plan)
     pretrained.check_reachable(plan)
+    plan = teaching.with_teacher(plan)
+    teaching.check_weights(plan)
     plan, missing = pretrained.with_defaults(plan)
     pretrained.check_files(plan)
     recipes.check(plan)

@@ -32,10 +32,15 @@ def default_baseline(task: Task, target_params: float) -> ArchSpec:
     return min(specs, key=lambda spec: abs(analyse(spec).params - target_params))
 
 
+def published_size(task: Task) -> int:
+    """Side in pixels that networks see which were made for 224 px."""
+    return max(SMALLEST_USUAL, -(-task.image_size // _STEP) * _STEP)
+
+
 def pretrained_baselines(task: Task) -> dict[str, ArchSpec]:
     """The networks of `PRETRAINED`, at the image size of the task rounded up to a multiple of 16 px (a patch of
     DeiT-Ti), and at 64 px at least (4 x 4 patches, and 2 x 2 in the last stage of ResNet-18)."""
-    size = max(SMALLEST_USUAL, -(-task.image_size // _STEP) * _STEP)
+    size = published_size(task)
     return {name: Zoo().whole(task, weights, size) for name, weights in PRETRAINED.items()}
 
 

@@ -44,6 +44,11 @@ NAMED: dict[str, Mapping[str, Value]] = {
 }
 
 
+def has_token(model: str) -> bool:
+    """Whether an entry point of timm builds a network with a distillation token."""
+    return model in NAMED
+
+
 class DeiT:
     """patch_size, depth, heads, head_width, mlp_ratio; and those of `vit.BLOCK_FIXED`."""
 

@@ -1,8 +1,8 @@
 """Checkpoints: safetensors files, written atomically, checked against their SHA-256 when they are read.
 
 Nothing is unpickled. A file holds the network (`model/...`), the averaged weights (`ema/...`), the optimizer's
-moments (`optimizer/<parameter>/...`), and as metadata what they belong to, the position in the schedule, and the
-pretrained weights that training began from (`weights`, JSON).
+moments (`optimizer/<parameter>/...`), and as metadata what they belong to, the network (`arch`, JSON), the position in
+the schedule, and the pretrained weights that training began from (`weights`, JSON).
 """
 
 from __future__ import annotations
@@ -46,14 +46,15 @@ def save(
     facts: further metadata, which `load_scored` gives back. The file appears under its name when it is complete and on
     disk, or not at all. Raises OSError or MachineError, where there is no room for it, say.
     """
-    relative = Path(FOLDER, str(job.candidate), f"{job.id}-{job.attempt}-epoch{epoch}.safetensors")
+    relative = path_of(job, epoch)
     path = Path(job.artifacts, relative)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+    unfinished = partial_of(path)
     partial = unfinished / path.name  # safetensors writes beside it first, under a name that we do not know
     try:
         unfinished.mkdir(exist_ok=True)
         metadata = dict(facts or {}) | _identity(job, data_digest) | {"updates": str(training.updates)}
+        metadata["arch"] = job.spec.canonical
         if training.loaded is not None:
             metadata["weights"] = json.dumps(training.loaded)
         try:
@@ -71,6 +72,16 @@ def save(
     return CheckpointRef(relative.as_posix(), epoch, sha256, num_bytes)
 
 
+def path_of(job: Job, epoch: int) -> Path:
+    """Where `save` writes, relative to job.artifacts."""
+    return Path(FOLDER, str(job.candidate), f"{job.id}-{job.attempt}-epoch{epoch}.safetensors")
+
+
+def partial_of(path: Path) -> Path:
+    """The folder that a checkpoint is written in."""
+    return path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+
+
 def load(job: Job, training: Training, data_digest: str) -> None:
     """Puts job.checkpoint into a freshly composed `training`: weights, average, moments, schedule position, and what
     pretrained weights it began from.
@@ -83,7 +94,8 @@ def load(job: Job, training: Training, data_digest: str) -> None:
     if ref.epoch != job.first_epoch - 1:
         raise CheckpointError(f"{ref.path}: of epoch {ref.epoch}, but training goes on at {job.first_epoch}")
     tensors, metadata = _read(job.artifacts, ref, next(training.model.parameters()).device)
-    for key, value in _identity(job, data_digest).items():
+    wanted: dict[str, str | None] = {"teacher": None, **_identity(job, data_digest)}
+    for key, value in wanted.items():
         if metadata.get(key) != value:
             raise CheckpointError(f"{ref.path}: {key} is {metadata.get(key)}, but the job has {value}")
     _fill(ref, training.model, tensors, "model/")
@@ -106,13 +118,23 @@ def load_scored(artifacts: str, ref: CheckpointRef, model: nn.Module) -> dict[st
 
 
 def _identity(job: Job, data_digest: str) -> dict[str, str]:
-    """spec: with the name of its pretrained weights. recipe: the settings that this training uses."""
+    """spec: with the name of its pretrained weights. recipe: the settings that this training uses. teacher: only where
+    there is one."""
     return {
         "candidate": str(job.candidate),
         "spec": job.spec.digest,
         "recipe": hashlib.sha256(_recipe(job).encode()).hexdigest()[:16],
         "data": data_digest,
+        **_teacher(job),
     }
+
+
+def _teacher(job: Job) -> dict[str, str]:
+    settings = job.settings.recipe.distillation
+    if settings is None or job.teacher is None:
+        return {}
+    heat = f" at {settings.heat:g}" if settings.kind == "soft" else ""
+    return {"teacher": f"{settings.kind} {settings.alpha:g}{heat} {job.teacher.checkpoint.sha256}"}
 
 
 def _recipe(job: Job) -> str:

@@ -22,6 +22,10 @@ class CheckpointError(MachineError):
     """A checkpoint that is missing, has changed, or is of something else. The message names the file."""
 
 
+class TeacherError(MachineError):
+    """The checkpoint of a teacher that is missing, has changed, or is of something else. The message names it."""
+
+
 class WeightsError(MachineError):
     """Pretrained weights that are not here or not to be opened. Trying again changes nothing; the message names the
     file."""

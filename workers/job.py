@@ -12,11 +12,13 @@ from enum import StrEnum
 from typing import Any
 
 from spaces.spec import ArchSpec
+from workers import distillation_settings
 from workers.settings import CostSettings, DataSettings, JobSettings, LimitSettings, RecipeSettings
 
 
 class Kind(StrEnum):
     MEASURE = "measure"
+    TEACH = "teach"
     TRAIN = "train"
     EVALUATE = "evaluate"
 
@@ -49,14 +51,24 @@ class CheckpointRef:
 
 
 @dataclass(frozen=True)
+class TeacherRef:
+    """A network to learn from: name, as it is shown; its checkpoint, below the artifacts of the search."""
+
+    name: str
+    spec: ArchSpec
+    checkpoint: CheckpointRef
+
+
+@dataclass(frozen=True)
 class Job:
     """One piece of work on one architecture.
 
     (id, attempt, lease): identifies who may report; anything stale is refused by the driver.
     candidate: number in its search; baselines are negative. It seeds the training with `settings.recipe.seed`.
-    first_epoch, last_epoch: a train job trains epochs first_epoch..last_epoch, counted from 1, both included;
-        0, 0 for other kinds. It resumes from `checkpoint` when first_epoch > 1.
+    first_epoch, last_epoch: a train or teach job trains epochs first_epoch..last_epoch, counted from 1, both included;
+        0, 0 where nothing is trained. It resumes from `checkpoint` when first_epoch > 1.
     artifacts: folder that checkpoints are written below.
+    teacher: of a train job that learns from one.
     latency_limits: upper bounds, ms, that a measured latency will be judged by.
     """
 
@@ -73,9 +85,12 @@ class Job:
     last_epoch: int = 0
     checkpoint: CheckpointRef | None = None
     latency_limits: tuple[float, ...] = ()
+    teacher: TeacherRef | None = None
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self) | {"spec": self.spec.to_dict()}, allow_nan=False)
+        teacher = self.teacher and asdict(self.teacher) | {"spec": self.teacher.spec.to_dict()}
+        specs = {"spec": self.spec.to_dict(), "teacher": teacher}
+        return json.dumps(asdict(self) | specs, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Job:
@@ -89,11 +104,12 @@ class Job:
                 "spec": ArchSpec.from_dict(data["spec"]),
                 "settings": JobSettings(
                     data=DataSettings(**settings["data"]),
-                    recipe=RecipeSettings(**settings["recipe"]),
+                    recipe=_recipe(settings["recipe"]),
                     cost=CostSettings(**settings["cost"]),
                     limits=LimitSettings(**settings["limits"]),
                 ),
                 "checkpoint": CheckpointRef(**checkpoint) if checkpoint else None,
+                "teacher": _teacher(data["teacher"]),
                 "latency_limits": tuple(data["latency_limits"]),
             }
         )
@@ -201,9 +217,10 @@ class Outcome:
     reason: why, for failed and error; one line that a user can read. detail: the traceback, capped.
     epoch: epochs completed by the candidate, for train jobs. pid, host: where it ran. seconds: wall clock.
     data_digest: of the images and splits that the worker used; null where no data was read.
-    notes: `params` (of a measure job), `weights` (the pretrained ones that training began from), `stochastic_depth`
-    (why there is none), `device_lost` (the process should be replaced), `checkpoint_lost` (the one to go on from cannot
-    be used), `retry` (False: trying again does not mend the error).
+    notes: `params` (of a measure job), `weights` (the pretrained ones that training began from), `teacher` (what is
+    learnt from whom), `stochastic_depth` (why there is none), `device_lost` (the process should be replaced),
+    `checkpoint_lost` (the one to go on from cannot be used), `teacher_lost` (the teacher's cannot), `retry` (False:
+    trying again does not mend the error).
     """
 
     job: int
@@ -243,6 +260,17 @@ class Outcome:
 
 
 Emit = Callable[[EpochReport], Decision]
+
+
+def _recipe(data: dict[str, Any]) -> RecipeSettings:
+    settings: dict[str, Any] = data | {"distillation": distillation_settings.of_dict(data["distillation"])}
+    return RecipeSettings(**settings)
+
+
+def _teacher(data: dict[str, Any] | None) -> TeacherRef | None:
+    if data is None:
+        return None
+    return TeacherRef(data["name"], ArchSpec.from_dict(data["spec"]), CheckpointRef(**data["checkpoint"]))
 
 
 def _evaluation(data: dict[str, Any] | None) -> Evaluation | None:

@@ -28,13 +28,21 @@ from workers import lock, memory_limit
 from workers.data import dataset
 from workers.data.listing import Beat, DataError
 from workers.device import Device
-from workers.errors import CandidateError, CheckpointError, DeviceError, MachineError, WeightsError
+from workers.errors import (
+    CandidateError,
+    CheckpointError,
+    DeviceError,
+    MachineError,
+    TeacherError,
+    WeightsError,
+)
 from workers.evaluate import evaluate_checkpoint
 from workers.job import Decision, Emit, EpochReport, Job, Kind, Outcome, Status
 from workers.measure import inputs, malloc, protocol
 from workers.memory_prediction import check_fits
 from workers.plugins import load_plugins
 from workers.settings import CostSettings, DataSettings
+from workers.teach import teach
 from workers.train import train
 from workers.watchdog import Watchdog
 
@@ -48,7 +56,8 @@ _DEVICE_FAULTS = ("cuda error", "cudnn error", "cublas_status", "cusolver error"
 class Failure:
     """Why work gave no result. status: `failed` or `error`. reason: one line. detail: the end of the traceback.
     device_lost: the process cannot use its accelerator any more and should be replaced. retry: False where trying
-    again changes nothing. checkpoint_lost: the checkpoint to go on from cannot be used."""
+    again changes nothing. checkpoint_lost, teacher_lost: the checkpoint to go on from, or the teacher's, cannot
+    be used."""
 
     status: Status
     reason: str
@@ -56,11 +65,12 @@ class Failure:
     device_lost: bool = False
     retry: bool = True
     checkpoint_lost: bool = False
+    teacher_lost: bool = False
 
     @property
     def notes(self) -> dict[str, bool]:
         """For the Outcome: what is not as usual."""
-        lost = {"device_lost": self.device_lost, "checkpoint_lost": self.checkpoint_lost}
+        lost = {name: getattr(self, name) for name in ("device_lost", "checkpoint_lost", "teacher_lost")}
         unusual = {name: True for name, is_lost in lost.items() if is_lost}
         return unusual if self.retry else unusual | {"retry": False}
 
@@ -188,7 +198,8 @@ def _train_or_evaluate(job: Job, device: Device, emit: Emit, watchdog: Watchdog)
         if job.kind is Kind.EVALUATE:
             evaluation, digest = evaluate_checkpoint(job, place, "test", between_steps)
             return {"evaluation": evaluation, "data_digest": digest, "epoch": evaluation.epoch}
-        result = train(job, place, emit, between_steps)
+        work = teach if job.kind is Kind.TEACH else train
+        result = work(job, place, emit, between_steps)
     return {
         "status": Status.STOPPED if result.stopped else Status.DONE,
         "epochs": result.epochs,
@@ -238,6 +249,8 @@ def _failure(error: Exception) -> Failure:
         return Failure(Status.FAILED, _line(_out_of_memory(error)), detail)
     if isinstance(error, WeightsError):
         return Failure(Status.ERROR, _line(str(error)), detail, retry=False)
+    if isinstance(error, TeacherError):
+        return Failure(Status.ERROR, _line(str(error)), detail, teacher_lost=True)
     if isinstance(error, CheckpointError):
         return Failure(Status.ERROR, _line(str(error)), detail, checkpoint_lost=True)
     if isinstance(error, MachineError | DataError):

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from timm.optim import create_optimizer_v2  # pyright: ignore[reportPrivateImportUsage]
@@ -23,6 +23,9 @@ from workers import finetuning, pretrained
 from workers.errors import CandidateError
 from workers.knobs import Knobs, knobs_of
 from workers.settings import RecipeSettings
+
+if TYPE_CHECKING:
+    from workers.distillation import Distillation
 
 RATE_BATCH = 256
 """Images a step that `learning_rate` and `head_rate` are meant for."""
@@ -42,7 +45,8 @@ class Training:
     """What changes while a candidate is trained. updates: optimizer steps done, the position in the schedule.
 
     knobs: how it is trained. stochastic_depth: False where the network does not know drop paths. loaded: the
-    pretrained weights that it began from, as `pretrained.Loaded` says it, where there are any.
+    pretrained weights that it began from, as `pretrained.Loaded` says it, where there are any. distillation: the
+    teacher, where there is one.
     """
 
     model: nn.Module
@@ -52,6 +56,7 @@ class Training:
     knobs: Knobs
     stochastic_depth: bool
     loaded: dict[str, Any] | None = None
+    distillation: Distillation | None = None
     updates: int = 0
 
     @property

@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from workers.distillation_settings import DistillationSettings
+
 STRICT: dict[str, Any] = {"extra": "forbid"}
 Runtime = Literal["torch", "onnxruntime"]
 RUNTIMES: dict[Runtime, str] = {"torch": "torch eager", "onnxruntime": "onnxruntime"}
@@ -24,20 +26,23 @@ CUSTOM_NEEDS = ("optimizer", "schedule", "learning_rate")
 class DataSettings:
     """Where images come from and how they are split.
 
-    source: `digits` (scikit-learn's, 8 px), `idx` (gzipped MNIST-format files) or `folder` (one folder a class,
-        optionally below train/, val/ and test/).
-    path: the folder; not needed for `digits`.
+    source: `digits` (scikit-learn's, 8 px), `idx` (gzipped MNIST-format files), `folder` (one folder a class,
+        optionally below train/, val/ and test/), `npz` (numpy arrays), `torchvision` or `huggingface` (by name) or
+        `webdataset` (tar files).
+    path: the folder, or the file of `npz`; not needed for `digits`, and for `huggingface` in place of name.
     image_size: side in pixels that images are brought to; None keeps the source's own where it has one
-        (8 for digits, the files' for idx) and 64 for folder.
+        (8 for digits, the files' for idx and other arrays) and 64 for pictures.
     val_fraction, test_fraction: shares of the images that are split off, stratified by class, where the source
         brings no split of its own.
     train_limit, val_limit: use at most so many images, drawn stratified; None uses all.
     symmetries: changes that keep an image's label: `horizontal_flip`, `none`, or `auto` (flips for folder only).
     seed: draws the splits.
     max_bad: so many images that cannot be decoded are left out; more are an error.
+    name: the data set of `torchvision` or `huggingface`. download: fetch it where it is not on this machine.
+    image_column, label_column: of `huggingface`; None where there is one of the kind.
     """
 
-    source: Literal["digits", "idx", "folder"]
+    source: Literal["digits", "idx", "folder", "npz", "torchvision", "huggingface", "webdataset"]
     path: str | None = None
     image_size: int | None = None
     val_fraction: float = 0.15
@@ -47,11 +52,14 @@ class DataSettings:
     symmetries: Literal["auto", "none", "horizontal_flip"] = "auto"
     seed: int = 0
     max_bad: int = 0
+    name: str | None = None
+    download: bool = False
+    image_column: str | None = None
+    label_column: str | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
-        if self.source != "digits" and not self.path:
-            raise ValueError(f"path: source {self.source!r} needs the folder of its images")
+        self._check_source()
         if self.image_size is not None:
             _within("image_size", self.image_size, 4, 1024)
         for name in ("val_fraction", "test_fraction"):
@@ -65,6 +73,24 @@ class DataSettings:
                 _within(name, getattr(self, name), 2, 100_000_000)
         _within("max_bad", self.max_bad, 0, 100_000_000)
         _within("seed", self.seed, 0, 2**31 - 1)
+
+    def _check_source(self) -> None:
+        """What is needed beside the source, and what it has no use for."""
+        if self.source == "huggingface":
+            if (self.path is None) == (self.name is None):
+                raise ValueError("name: source 'huggingface' needs a name or the path of a saved data set, not both")
+        elif self.source != "digits" and not self.path:
+            raise ValueError(f"path: source {self.source!r} needs the folder of its images")
+        if self.source == "torchvision" and not self.name:
+            raise ValueError("name: source 'torchvision' needs the name of a data set, such as CIFAR10")
+        of_names = ("torchvision", "huggingface")
+        uses = {"name": of_names, "download": of_names}
+        uses |= dict.fromkeys(("image_column", "label_column"), ("huggingface",))
+        for setting, sources in uses.items():
+            if getattr(self, setting) and self.source not in sources:
+                raise ValueError(f"{setting}: source {self.source!r} takes none; only {' and '.join(sources)} do")
+        if self.download and self.name is None:
+            raise ValueError("download: needs the name of what is to be fetched; remove it, or give name")
 
 
 @dataclass(frozen=True)
@@ -97,6 +123,7 @@ class RecipeSettings:
     repeated_augmentation: how often an image comes in an epoch, each time changed otherwise; the epoch stays as long.
     clip_norm: largest norm of a step's gradient; 0 for no limit.
     accumulation: batches whose gradients are averaged for a step.
+    distillation: a teacher that candidates learn from; None for labels alone.
     """
 
     recipe: Literal["auto", "plain", "deit", "finetune", "custom"] = "auto"
@@ -126,6 +153,7 @@ class RecipeSettings:
     repeated_augmentation: int | None = None
     clip_norm: float | None = None
     accumulation: int | None = None
+    distillation: DistillationSettings | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from workers import checkpoint
+from workers import checkpoint, distillation
 from workers.data.batches import (
     Augment,
     Batch,
@@ -88,6 +88,8 @@ def _begin(job: Job, data: DeviceData, device: torch.device, between_steps: Betw
     training = compose(spec, recipe, batches, seed, device, weights)
     if job.first_epoch > 1:
         checkpoint.load(job, training, data.digest)
+    is_changed = _augment(job, training, data) != Augment()
+    training.distillation = distillation.begin(job, training.model, data, is_changed, between_steps)
     return training
 
 
@@ -133,6 +135,8 @@ def _train_epoch(
     total = torch.zeros((), device=data.device)
     paused, rate = 0.0, training.learning_rate
     training.model.train()
+    if training.distillation is not None:
+        training.distillation.start_epoch(data, recipe.batch_size, batch_seed)
     batches = training_batches(data, recipe.batch_size, augment, batch_seed)
     left = batches_per_epoch(len(data.splits["train"]), recipe.batch_size)
     while left:
@@ -176,9 +180,15 @@ def _backward(training: Training, batches: Iterable[Batch], count: int, between_
 
 
 def _loss(training: Training, images: Tensor, labels: Tensor) -> Tensor:
-    """Mean over a batch."""
+    """Mean over a batch: of the labels, and of the teacher where there is one."""
+
+    def of_labels(scores: Tensor) -> Tensor:
+        return functional.cross_entropy(scores, labels, label_smoothing=training.knobs.label_smoothing)
+
     scores = training.model(images)
-    return functional.cross_entropy(scores, labels, label_smoothing=training.knobs.label_smoothing)
+    if training.distillation is None:
+        return of_labels(scores)
+    return training.distillation.loss(scores, images, of_labels)
 
 
 class LossWatch:
@@ -233,6 +243,8 @@ def _notes(job: Job, training: Training) -> dict[str, Any]:
     notes: dict[str, Any] = {}
     if training.knobs.stochastic_depth and not training.stochastic_depth:
         notes["stochastic_depth"] = f"{job.spec.model} has no drop paths; trained without"
+    if training.distillation is not None:
+        notes["teacher"] = training.distillation.note
     if training.loaded is not None:
         notes["weights"] = training.loaded
     return notes

@@ -54,6 +54,17 @@ class Best(Strict):
     intervals: Intervals
 
 
+class Teacher(Strict):
+    """The network that candidates learn from."""
+
+    name: str
+    state: str
+    reason: str | None
+    kind: str = Field(description="What is learnt: soft, hard or token")
+    accuracy: float | None = Field(description="On the validation split; null before it has one")
+    interval: list[float] | None = Field(description="Of the accuracy, 95%: low and high")
+
+
 class Status(Strict):
     """How a search stands."""
 
@@ -63,6 +74,7 @@ class Status(Strict):
     jobs: dict[str, int] = Field(description="State -> number of jobs")
     epochs: int = Field(description="Epochs trained, all candidates and baselines together")
     best: Best | None
+    teacher: Teacher | None
 
 
 class Point(Strict):
@@ -239,6 +251,7 @@ class Candidate(Point):
     measurements: list[Measurement]
     attempts: list[Attempt]
     artifacts: list[Artifact]
+    teacher: Teacher | None
 
 
 class Event(Strict):

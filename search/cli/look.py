@@ -59,21 +59,26 @@ def front(
 
 def show(
     name: OneName,
-    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Its number, or a baseline's name.")],
+    candidate: Annotated[
+        str, typer.Argument(metavar="CANDIDATE", help="Its number, a baseline's name, or teacher.")
+    ],
     as_json: Json = False,
     db: Database = None,
 ) -> None:
     """Show one candidate: architecture, figures, training, measurements, attempts."""
-    from search.candidate_json import candidate_dict
+    from search.candidate_json import candidate_dict, teacher_dict
     from search.cli import look_text
     from search.store.read.searches import search_by_name
+    from search.teacher import WORD
 
     with reading(db) as reader:
-        found = candidate_dict(reader, search_by_name(reader, name), candidate)
+        search = search_by_name(reader, name)
+        teacher = teacher_dict(reader, search) if candidate == WORD else None
+        found = candidate_dict(reader, search, candidate) if teacher is None else teacher
     if as_json:
         print_json(found)
     else:
-        typer.echo(look_text.candidate(found))
+        typer.echo(look_text.candidate(found) if teacher is None else look_text.teacher(teacher))
 
 
 def report(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.words import architecture, duration, interval, number, printable, rebuild
 from search import hints
+from search.teacher import words
 
 if TYPE_CHECKING:
     from search.front import FrontPoint, FrontView
@@ -36,6 +37,7 @@ def status(found: Mapping[str, Any]) -> str:
         ("ended", search["ended"]),
         ("candidates", _counts(found["candidates"])),
         ("baselines", _counts(found["baselines"])),
+        ("teacher", printable(words(found["teacher"])) if found["teacher"] else None),
         ("jobs", _counts(found["jobs"])),
         ("epochs", f"{found['epochs']:,} trained"),
         ("best", _best(found["best"])),
@@ -129,6 +131,7 @@ def candidate(found: Mapping[str, Any]) -> str:
         f"  rebuild     {rebuild(spec['model'], spec['args'], found['module'])}",
         f"  digest      {found['digest']}",
     ]
+    lines += [f"  teacher     {words(found['teacher'])}"] if found["teacher"] else []
     lines += ["", "Figures"]
     for name, value in found["values"].items():
         bounds = interval(name, found["intervals"].get(name))
@@ -142,6 +145,22 @@ def candidate(found: Mapping[str, Any]) -> str:
     lines += _section("Files", [f"{one['kind']} {one['path']}" for one in found["artifacts"]])
     text = "\n".join(printable(line) for line in lines)
     return "\n".join([text, "", *_how(found["measured_how"], list(found["measured_how"]))])
+
+
+def teacher(found: Mapping[str, Any]) -> str:
+    """The object of `show NAME teacher --json` for reading."""
+    spec = found["spec"]
+    lines = [f"{found['search']} teacher: {words(found)}"]
+    lines += [f"  reason      {found['reason']}"] if found["reason"] else []
+    lines += [
+        f"  rebuild     {rebuild(spec['model'], spec['args'], None)}",
+        f"  digest      {found['digest']}",
+    ]
+    lines += _section("Attempts", [_attempt(one) for one in found["attempts"]])
+    lines += _section("Files", [f"{one['kind']} {one['path']}" for one in found["artifacts"]])
+    return "\n".join(
+        [*(printable(line) for line in lines), "", "In brackets: 95% intervals, on the validation split."]
+    )
 
 
 def _shown_quantities(view: FrontView) -> list[str]:

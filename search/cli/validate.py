@@ -44,6 +44,7 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
         f"space        {', '.join(plan.space.families)}; {plan.space.size():,} architectures",
         f"objectives   {', '.join(objective.name for objective in plan.objectives)}; constraints: {bounds}",
         f"baselines    {checked.baselines}",
+        *([f"teacher      {plan.teacher.name}, {plan.teacher.made}"] if plan.teacher else []),
         f"training     up to {limit} candidates, {_stages(plan.rungs)}",
         f"recipe       {recipes.line(plan)}",
         f"dry build    {len(built.specs)} different candidates, {params} parameters",

@@ -59,7 +59,7 @@ class Search(Base):
 
 
 class Candidate(Base):
-    """One ArchSpec in a search. Numbers start at 1; baselines have negative numbers and a name."""
+    """One ArchSpec in a search. Numbers start at 1; baselines have negative numbers and a name, a teacher 0 and one."""
 
     __tablename__ = "candidate"
     __table_args__ = (
@@ -70,7 +70,7 @@ class Candidate(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     search_id: Mapped[int] = mapped_column(ForeignKey("search.id", ondelete="CASCADE"))
     number: Mapped[int]
-    role: Mapped[str] = mapped_column(String(20))  # candidate | baseline
+    role: Mapped[str] = mapped_column(String(20))  # candidate | baseline | teacher
     name: Mapped[str | None] = mapped_column(String(120))
     family: Mapped[str] = mapped_column(String(60))
     point: Mapped[dict[str, Any]]

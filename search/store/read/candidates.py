@@ -50,7 +50,7 @@ def candidate(session: Reader | Session, search_id: int, number: int) -> Candida
     are."""
     sql = f"SELECT {_COLUMNS} FROM candidate WHERE search_id = :search AND number = :number"
     found = fetch(session, sql, search=search_id, number=number)
-    if found:
+    if found and number:
         return _candidate(found[0])
     sql = "SELECT MAX(number) AS last FROM candidate WHERE search_id = :search AND role = 'candidate'"
     last = fetch(session, sql, search=search_id)[0]["last"]
@@ -65,6 +65,12 @@ def baseline(session: Reader | Session, search_id: int, name: str) -> CandidateR
         if row.name == name:
             return row
     raise UserError(f"no baseline {name!r}; there are: {', '.join(str(row.name) for row in rows) or 'none'}")
+
+
+def teacher(session: Reader | Session, search_id: int) -> CandidateRow | None:
+    """The network that the others learn from; None in a search without one."""
+    sql = f"SELECT {_COLUMNS} FROM candidate WHERE search_id = :search AND role = 'teacher'"
+    return next((_candidate(row) for row in fetch(session, sql, search=search_id)), None)
 
 
 def find(session: Reader | Session, search_id: int, which: str) -> CandidateRow:

@@ -37,7 +37,7 @@ def epochs(session: Reader | Session, candidate_id: int) -> list[EpochView]:
 def curves(session: Reader | Session, search_id: int) -> dict[int, list[EpochView]]:
     """Candidate's row id -> its epochs, of all candidates and baselines of a search that have any."""
     sql = f"""{_EPOCH} JOIN candidate ON candidate.id = epoch.candidate_id
-              WHERE candidate.search_id = :search AND {_BELIEVED}"""
+              WHERE candidate.search_id = :search AND candidate.role <> 'teacher' AND {_BELIEVED}"""
     found: dict[int, list[EpochView]] = {}
     for epoch in _each_once(fetch(session, sql, search=search_id)):
         found.setdefault(epoch.candidate_id, []).append(epoch)

@@ -39,8 +39,9 @@ class SearchRow:
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """number: from 1; baselines have negative ones and a name. rung: index of the highest one completed;
-    epoch: epochs completed there. measured: quantity -> value, the best knowledge; intervals: quantity ->
+    """number: from 1; baselines have negative ones and a name, a teacher 0 and one. rung: index of the
+    highest one completed; epoch: epochs completed there.
+    measured: quantity -> value, the best knowledge; intervals: quantity ->
     (low, high), 95%.
     by_rung: rung index -> quantity -> value. analysis: params, flops, ... as computed from the
     architecture."""

@@ -13,6 +13,9 @@ from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.models import Candidate, Search
 from spaces.spec import ArchSpec
 
+TEACHER = 0
+"""The number of the network that the others learn from, in searches that have one."""
+
 
 def add(
     session: Session,
@@ -26,11 +29,11 @@ def add(
     trial: int | None = None,
     name: str | None = None,
 ) -> Candidate:
-    """Adds a proposed candidate, or a baseline where `number` is negative, and returns its row."""
+    """Adds a proposed candidate, a baseline where `number` is negative, or the teacher, and returns its row."""
     row = Candidate(
         search_id=search_id,
         number=number,
-        role="candidate" if number > 0 else "baseline",
+        role="candidate" if number > 0 else "teacher" if number == TEACHER else "baseline",
         name=name,
         family=family,
         point=dict(point),
@@ -56,7 +59,7 @@ def by_number(session: Session, search_id: int, number: int) -> Candidate:
 
 
 def all_of(session: Session, search_id: int) -> list[Candidate]:
-    """Every candidate and baseline of a search, by number."""
+    """Every candidate and baseline of a search, and its teacher, by number."""
     return list(
         session.scalars(select(Candidate).where(Candidate.search_id == search_id).order_by(Candidate.number))
     )
@@ -64,6 +67,10 @@ def all_of(session: Session, search_id: int) -> list[Candidate]:
 
 def baselines(session: Session, search_id: int) -> list[Candidate]:
     return [row for row in all_of(session, search_id) if row.number < 0]
+
+
+def teacher(session: Session, search_id: int) -> Candidate | None:
+    return next((row for row in all_of(session, search_id) if row.number == TEACHER), None)
 
 
 def open_ones(session: Session, search_id: int) -> list[Candidate]:
@@ -117,8 +124,10 @@ def to_take_up(session: Session, search: Search) -> list[Candidate]:
 
 
 def reopen(row: Candidate, state: CandidateState, trial: int | None) -> None:
-    """Takes a stopped candidate up again, under a new Optuna trial."""
-    assert row.state == CandidateState.STOPPED, f"candidate {row.number} is {row.state}"
+    """Takes a stopped candidate up again, under a new Optuna trial; or the teacher, whose checkpoint was lost."""
+    assert row.state == CandidateState.STOPPED or row.number == TEACHER, (
+        f"candidate {row.number} is {row.state}"
+    )
     row.state, row.reason, row.ended = state, None, None
     row.trial, row.told = trial, False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -71,14 +71,13 @@ def running_attempts(session: Session, search_id: int) -> list[Attempt]:
     )
 
 
-def pending(session: Session, search_id: int, but: Collection[int] = ()) -> JobRow | None:
-    """The oldest pending job that is not among `but`."""
-    return session.scalars(
+def pending(session: Session, search_id: int, but: Collection[int] = ()) -> Iterator[JobRow]:
+    """The pending jobs that are not among `but`, oldest first."""
+    yield from session.scalars(
         select(JobRow)
         .where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING, JobRow.id.not_in(but))
         .order_by(JobRow.id)
-        .limit(1)
-    ).one_or_none()
+    )
 
 
 def count_attempts(session: Session, job: int, lease: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import optuna
 import pytest
 
-from search import own_families
+from search import own_families, teaching
 from search.config import SearchConfig, from_dict
 from search.driver import Driver, Idle
 from search.plan import make_plan
@@ -114,7 +114,9 @@ class Bench:
     def __init__(self, store: Store, config: SearchConfig, artifacts: Path) -> None:
         self.store = store
         self.config = config
-        self.plan = make_plan(config, summarise(config.data), own=own_families.named(config))
+        self.plan = teaching.with_teacher(
+            make_plan(config, summarise(config.data), own=own_families.named(config))
+        )
         self.artifacts = artifacts
         data = asdict(self.plan.data)
         self.digest = self.plan.data.digest
