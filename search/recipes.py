@@ -102,7 +102,8 @@ def _networks(plan: Plan) -> Collection[ArchSpec]:
     """One of each entry point that the search may train."""
     rng = random.Random(plan.config.search.seed)
     drawn = [plan.space.spec(plan.space.sample(rng)) for _ in range(_DRAWS)]
-    return {spec.model: spec for spec in (*drawn, *plan.baselines.values())}.values()
+    taught = [plan.teacher.spec] if plan.teacher is not None and plan.teacher.epochs else []
+    return {spec.model: spec for spec in (*drawn, *plan.baselines.values(), *taught)}.values()
 
 
 def _takes(spec: ArchSpec, argument: str, rate: float) -> bool:

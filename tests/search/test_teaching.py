@@ -214,6 +214,13 @@ def test_a_search_that_has_begun_goes_on_without_the_file_that_it_has_a_copy_of(
         check_new(values, 0.0)
 
 
+def test_validate_refuses_stochastic_depth_for_a_teacher_that_has_none() -> None:
+    with pytest.raises(UsageError, match=r"training\.stochastic_depth: vgg11 has none"):
+        check_new(
+            configured({"teacher": {"train": "vgg11"}}, training={"stochastic_depth": 0.1}, baselines={}), 0.0
+        )
+
+
 def test_a_relative_checkpoint_starts_at_the_folder_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "search.yaml"
     file.write_text(

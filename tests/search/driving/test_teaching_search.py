@@ -15,7 +15,7 @@ from search.config import from_dict
 from search.states import CandidateState, SearchState
 from search.store.models import Artifact, Candidate, Event, JobRow
 from search.store.session import open_store
-from workers.job import Kind
+from workers.job import Job, Kind
 
 Run = Callable[..., tuple[str, Any]]
 
@@ -105,3 +105,51 @@ def test_the_report_and_the_page_show_the_teacher(searched: Path, tmp_path: Path
         assert figure.more.startswith("accuracy ")
         assert "(95%)" in figure.more
     assert "Teacher" in report
+
+
+def test_a_search_killed_between_teaching_and_training_resumes_with_the_same_teacher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from search import inline
+
+    class Killed(BaseException):
+        pass
+
+    performed: list[tuple[Kind, str | None]] = []
+    perform = inline.perform
+
+    def watched(job: Job, emit: Any) -> Any:
+        if job.kind is Kind.TRAIN and not any(kind is Kind.TRAIN for kind, _ in performed):
+            performed.append((job.kind, None))
+            raise Killed
+        performed.append((job.kind, job.teacher and job.teacher.checkpoint.sha256))
+        return perform(job, emit)
+
+    monkeypatch.setattr(inline, "perform", watched)
+    db = str(tmp_path / "p.db")
+    config = from_dict(
+        {
+            "name": "killed",
+            "data": {"source": "digits", "train_limit": 60, "val_limit": 50},
+            "space": {"families": ["vit"], "vit": {"depth": [1], "heads": [1]}},
+            "training": {"epochs": 1, "distillation": {"teacher": {"train": "resnet"}, "kind": "hard"}},
+            "cost": {"device": "cpu", "max_seconds": 0.05},
+            "search": {"max_candidates": 1, "rungs": "none", "engine": "inline"},
+            "baselines": {},
+        }
+    )
+    with pytest.raises(Killed):
+        launch.start(config, db, lambda _: None)
+    assert launch.resume("killed", [], db, lambda _: None).state == SearchState.FINISHED
+    assert [kind for kind, _ in performed].count(Kind.TEACH) == 1
+    store = open_store(db, create=False)
+    (file,) = store.write(
+        lambda s: (
+            s.query(Artifact)
+            .join(Candidate, Artifact.candidate_id == Candidate.id)
+            .filter(Candidate.number == 0)
+        )
+    ).all()
+    assert [sha for kind, sha in performed if kind is Kind.TRAIN] == [None, file.sha256]
+    assert (tmp_path / "p.db.artifacts" / "killed" / file.path).is_file()
+    store.close()
