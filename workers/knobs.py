@@ -13,19 +13,19 @@ from workers.settings import RecipeSettings
 WARMUP_SHARE = 0.1
 """Of the epochs, for all recipes but `custom`."""
 
-DEIT_EPOCHS = 1_000_000
-"""Epochs from which `auto` trains fresh weights by `deit`."""
+DEIT_EPOCHS = math.inf
+"""Epochs from which `auto` trains fresh weights by `deit`: none of those that were measured (docs/training.md)."""
 
-LION_RATE, LION_DECAY = 0.1, 10.0
-"""Lion's default rate and weight decay as multiples of AdamW's (arXiv 2302.06675, section 5: rates 3 to 10 times
-smaller, decays as much larger)."""
+LION_RATE, LION_DECAY = 0.3, 3.0
+"""Lion's default rate and weight decay as multiples of AdamW's. arXiv 2302.06675 advises rates 3 to 10 times smaller
+and decays as much larger (section 5); a tenth is too little for schedules of hundreds of steps."""
 
 
 @dataclass(frozen=True)
 class Knobs:
     """Of one training. The fields are described at `workers.settings.RecipeSettings`, where they may be unset.
 
-    learning_rate: of the classifier, in fine-tuning. max_magnitude and such are 0 where something is turned off.
+    learning_rate: of the classifier, in fine-tuning. What is turned off is 0.
     """
 
     optimizer: str
@@ -119,9 +119,9 @@ def knobs_of(settings: RecipeSettings, fine_tunes: bool) -> Knobs:
     if name != "custom":
         defaults = replace(defaults, warmup_epochs=settings.epochs * WARMUP_SHARE)
     given = {key: value for key, value in asdict(settings).items() if key in _NAMES and value is not None}
-    given.pop("learning_rate", None) if fine_tunes else None
-    if fine_tunes and settings.head_rate is not None:
-        given["learning_rate"] = settings.head_rate
+    if fine_tunes:
+        given.pop("learning_rate", None)
+        given |= {} if settings.head_rate is None else {"learning_rate": settings.head_rate}
     if settings.optimizer == "lion":
         defaults = replace(
             defaults,

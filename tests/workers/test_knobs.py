@@ -117,8 +117,8 @@ def test_the_classifiers_rate_is_that_of_fine_tuning() -> None:
 
 def test_lion_takes_a_smaller_rate_and_a_larger_decay_unless_they_are_set() -> None:
     found, adamw = of(optimizer="lion"), of()
-    assert found.learning_rate == pytest.approx(adamw.learning_rate / 10)
-    assert found.weight_decay == pytest.approx(adamw.weight_decay * 10)
+    assert found.learning_rate == pytest.approx(adamw.learning_rate * 0.3)
+    assert found.weight_decay == pytest.approx(adamw.weight_decay * 3)
     assert of(optimizer="lion", learning_rate=0.1).learning_rate == 0.1
 
 

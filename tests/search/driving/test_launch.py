@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from optuna.exceptions import StorageInternalError
+from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 
 from search import launch
 from search.config import from_dict
 from search.errors import UsageError, UserError
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
-from search.store.models import Attempt, Candidate
+from search.store.models import Attempt, Candidate, Search
 from search.store.session import open_store
 from search.store.write.searches import NameTaken
+from workers.knobs import knobs_of
+from workers.settings import RecipeSettings
 
 CONFIG: dict[str, Any] = {
     "name": "mini",
@@ -135,6 +139,44 @@ def test_a_resumed_search_deletes_unknown_checkpoints_of_its_own_and_nothing_els
     assert not unfinished.parent.exists()
     assert not by_older_version.exists()
     assert all(file.exists() for file in own)
+
+
+def test_a_search_that_an_older_version_began_is_extended_with_the_recipe_that_it_had(tmp_path: Path) -> None:
+    """It stored every value, and knew of no other recipe for fresh weights."""
+    path = str(tmp_path / "mini.db")
+    launch.start(from_dict(CONFIG), path, print)
+    older = asdict(knobs_of(RecipeSettings(recipe="plain"), False)) | {
+        "recipe": "auto",
+        "warmup_epochs": None,
+    }
+    known = (
+        "recipe",
+        "learning_rate",
+        "weight_decay",
+        "warmup_epochs",
+        "label_smoothing",
+        "stochastic_depth",
+    )
+    training = (
+        CONFIG["training"] | {"seed": 0} | {name: older[name] for name in (*known, "ema_decay", "max_shift")}
+    )
+    store = open_store(path, create=False)
+    store.write(lambda s: s.execute(update(Search).values(config=stored_with(s, training))))
+    store.close()
+    before = len(rows(path, Candidate))
+    launch.resume("mini", ["search.max_candidates=4"], path, print)
+    (row,) = rows(path, Search)
+    assert row.config["training"] == training | {
+        key: value for key, value in row.config["training"].items() if key not in training
+    }
+    assert row.config["training"]["fresh_recipe"] == "plain"
+    assert len(rows(path, Candidate)) == before + 1
+    assert {row.state for row in rows(path, Candidate)} <= set(TERMINAL_CANDIDATE)
+
+
+def stored_with(session: Any, training: dict[str, Any]) -> dict[str, Any]:
+    """The stored config of the only search, with its training replaced."""
+    return session.query(Search).one().config | {"training": training}
 
 
 def test_trouble_of_optunas_storage_is_told_in_a_line(
