@@ -22,6 +22,7 @@ from search.validate import check
 OTHERS = save({"cls_token": np.zeros((1, 1, 16), np.float32)})
 HEAD = "name: hunt\ndata: {source: digits}\n"
 FOLDER = "name: hunt\ndata: {source: folder, path: images, image_size: 16}\n"
+NPZ = "name: hunt\ndata: {source: npz, path: x.npz}\n"
 OWN_WEIGHTS = (
     HEAD
     + "training: {weights_dir: weights}\nbaselines: {mine: {model: resnet18, image_size: 32, weights: resnet18.mine}}\n"
@@ -59,6 +60,10 @@ def a_single_dog(folder: Path) -> None:
         images(f"{split}/cat", f"{split}/dog", count=count)(folder)
     for number in range(1, 12):
         (folder / "images" / "train" / "dog" / f"{number}.png").unlink()
+
+
+def bare_arrays(folder: Path) -> None:
+    np.savez(folder / "x.npz", images=np.zeros((20, 8, 8), np.uint8))
 
 
 def an_empty_class(folder: Path) -> None:
@@ -140,7 +145,9 @@ MISTAKES = {
         FOLDER, ("search.yaml:2: data: class 'dog' has 1 image to learn from; add images",), a_single_dog
     ),
     "images that are cut off": Mistake(
-        FOLDER, ("search.yaml:2: data: ", "cat/0.png: ", "nor can 23 more be used", "data.max_bad: 24"), cut_images
+        FOLDER,
+        ("search.yaml:2: data: ", "cat/0.png: ", "nor can 23 more be used", "data.max_bad: 24"),
+        cut_images,
     ),
     "more bad images than are put up with": Mistake(
         FOLDER.replace("16}", "16, max_bad: 20}"),
@@ -148,7 +155,52 @@ MISTAKES = {
         cut_images,
     ),
     "a negative number of bad images": Mistake(
-        FOLDER.replace("16}", "16, max_bad: -1}"), (":2: data.max_bad: -1 is outside 0",), images("cat", "dog")
+        FOLDER.replace("16}", "16, max_bad: -1}"),
+        (":2: data.max_bad: -1 is outside 0",),
+        images("cat", "dog"),
+    ),
+    "arrays without labels": Mistake(
+        NPZ,
+        (":2: data.path: ", "x.npz: images and labels of 'all' are not both there", "name arrays"),
+        bare_arrays,
+    ),
+    "arrays that are not there": Mistake(
+        NPZ,
+        (":2: data.path: ", "x.npz is no file"),
+    ),
+    "torchvision without a name": Mistake(
+        "name: hunt\ndata: {source: torchvision, path: images}\n", (":2: data.name: ", "such as CIFAR10")
+    ),
+    "a data set that torchvision does not have": Mistake(
+        "name: hunt\ndata: {source: torchvision, path: images, name: CIFAR11}\n",
+        (":2: data.name: 'CIFAR11' is no data set", "there are: CIFAR10"),
+    ),
+    "a data set that is not on this machine": Mistake(
+        "name: hunt\ndata: {source: torchvision, path: images, name: CIFAR10}\n",
+        (":2: data.name: CIFAR10: its files cannot be used", "data.download: true"),
+    ),
+    "a name and a path of one data set": Mistake(
+        "name: hunt\ndata: {source: huggingface, path: images, name: mnist}\n",
+        (":2: data.name: ", "not both"),
+    ),
+    "a saved data set that is not there": Mistake(
+        "name: hunt\ndata: {source: huggingface, path: images}\n", (":2: data", "images")
+    ),
+    "a name for a source that takes none": Mistake(
+        FOLDER.replace("16}", "16, name: cats}"),
+        (":2: data.name: source 'folder' takes none; only torchvision",),
+    ),
+    "a download from nowhere": Mistake(
+        FOLDER.replace("16}", "16, download: true}"), (":2: data.download: source 'folder' takes none",)
+    ),
+    "a column of a folder": Mistake(
+        FOLDER.replace("16}", "16, label_column: species}"),
+        (":2: data.label_column: source 'folder' takes none; only huggingface",),
+    ),
+    "tar files that are not there": Mistake(
+        "name: hunt\ndata: {source: webdataset, path: images}\n",
+        (":2: data.path: ", "holds no .tar files; check the path"),
+        empty_folder,
     ),
     "idx without its files": Mistake(
         "name: hunt\ndata: {source: idx, path: images}\n",

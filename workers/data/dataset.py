@@ -11,11 +11,19 @@ import numpy as np
 from workers import memory_limit
 from workers.data import decoded, splits
 from workers.data.listing import SPLITS, Beat, DataError, Listing
-from workers.data.sources import digits, folder, idx
+from workers.data.sources import digits, folder, huggingface, idx, npz, torchvision, webdataset
 from workers.settings import DataSettings
 
 Read = Callable[[DataSettings, Beat], Listing]
-SOURCES: dict[str, Read] = {"digits": digits.read, "idx": idx.read, "folder": folder.read}
+SOURCES: dict[str, Read] = {
+    "digits": digits.read,
+    "idx": idx.read,
+    "folder": folder.read,
+    "npz": npz.read,
+    "torchvision": torchvision.read,
+    "huggingface": huggingface.read,
+    "webdataset": webdataset.read,
+}
 
 
 @dataclass(frozen=True)

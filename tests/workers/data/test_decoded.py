@@ -31,16 +31,16 @@ def stored(cache: Path) -> Path:
 
 def count_decoding(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Images decoded, call by call."""
-    from workers.data.sources import folder
+    from workers.data import pictures
 
     counts: list[int] = []
-    plain = folder._decode
+    plain = pictures._decode
 
-    def decode(paths, indices, size, beat):
+    def decode(found, indices, size, beat):
         counts.append(len(indices))
-        return plain(paths, indices, size, beat)
+        return plain(found, indices, size, beat)
 
-    monkeypatch.setattr(folder, "_decode", decode)
+    monkeypatch.setattr(pictures, "_decode", decode)
     return counts
 
 
@@ -117,10 +117,10 @@ def test_processes_that_load_at_once_decode_once_and_see_the_same(cache, setting
     code = """
         import hashlib, sys
         from workers.data import dataset
-        from workers.data.sources import folder
+        from workers.data import pictures
         from workers.settings import DataSettings
-        plain, counts = folder._decode, []
-        folder._decode = lambda paths, indices, *rest: counts.append(len(indices)) or plain(paths, indices, *rest)
+        plain, counts = pictures._decode, []
+        pictures._decode = lambda found, indices, *rest: counts.append(len(indices)) or plain(found, indices, *rest)
         sys.stdin.readline()
         data = dataset.load(DataSettings("folder", sys.argv[1], image_size=8))
         digest = hashlib.sha256(b"".join(images.pixels.tobytes() for images in data.splits.values()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,13 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from workers.data import pixels
-from workers.data.bad import Bad, note, refuse
-from workers.data.digests import Known, digests_of
+from workers.data import pictures
+from workers.data.digests import Stamp, digests_of
 from workers.data.listing import SPLITS, Beat, DataError, Listing
+from workers.data.pictures import Pictures
 from workers.settings import DataSettings
 
-DEFAULT_IMAGE_SIZE = 64
 SUFFIXES = (
     ".jpg",
     ".jpeg",
@@ -69,28 +67,26 @@ def read(settings: DataSettings, beat: Beat = lambda: None) -> Listing:
             found += [(path, split, label) for path in images(folder / name, left_out)]
             beat()
     _look_beside(root, splits, left_out)
-    known = _known(root, [path for path, _, _ in found], settings.max_bad > 0, beat)
-    bad = [Bad(path, one.fault) for (path, _, _), one in zip(found, known, strict=True) if one.fault]
-    refuse(bad, settings.max_bad)
-    kept = [entry for entry, one in zip(found, known, strict=True) if not one.fault]
-    paths, given, labels = (
-        [path for path, _, _ in kept],
-        [one for _, one, _ in kept],
-        [one for _, _, one in kept],
-    )
-    _check_filled(splits, class_names, given, labels)
-    size = settings.image_size or DEFAULT_IMAGE_SIZE
-    return Listing(
+    paths = [path for path, _, _ in found]
+    listed = Pictures(
+        shown=[str(path) for path in paths],
+        names=[path.relative_to(root).as_posix() for path in paths],
+        read=lambda position: paths[position].read_bytes(),
+        labels=np.array([label for _, _, label in found], np.int64),
+        given=np.array([split for _, split, _ in found], "U5"),
         class_names=class_names,
-        labels=np.array(labels, np.int64),
-        given=np.array(given, "U5"),
-        image_size=size,
-        channels=3,
-        content=_content(root, paths, [one.digest for one in known if not one.fault]),
-        decode=lambda indices, beat: _decode(paths, indices, size, beat),
-        is_costly=True,
-        notes=(*left_out.notes(root), *([note(bad, settings.max_bad)] if bad else [])),
     )
+    kept, digests, notes = pictures.usable(
+        listed, lambda position: stamp_of(paths[position]), digests_of(root), settings, beat
+    )
+    _check_filled(splits, class_names, kept.given.tolist(), kept.labels.tolist())
+    return pictures.listing(kept, digests, settings, (*left_out.notes(root), *notes))
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Size and time of change. Raises OSError."""
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _split_folders(root: Path) -> dict[str, Path]:
@@ -173,53 +169,3 @@ def _look_beside(root: Path, splits: dict[str, Path], left_out: _LeftOut) -> Non
             elif not path.is_dir():
                 is_image = path.suffix.lower() in SUFFIXES
                 (left_out.astray if is_image else left_out.others).append(path)
-
-
-def _content(root: Path, paths: list[Path], digests: list[bytes]) -> str:
-    digest = hashlib.sha256()
-    for path, content in zip(paths, digests, strict=True):
-        digest.update(f"{path.relative_to(root).as_posix()}\0".encode("utf-8", "surrogateescape"))
-        digest.update(content)
-    return digest.hexdigest()
-
-
-def _known(root: Path, paths: list[Path], whole: bool, beat: Beat) -> list[Known]:
-    """Of every file its digest and whether it is a picture; read only where that is not known from before."""
-    digests = digests_of(root)
-    names = [str(path.relative_to(root)) for path in paths]
-
-    def look(number: int) -> Known:
-        path = paths[number]
-        try:
-            stat = path.stat()
-            stamp = (stat.st_size, stat.st_mtime_ns)
-            known = digests.get(names[number], stamp, whole)
-            if known is None:
-                data = path.read_bytes()
-                known = Known(hashlib.sha256(data).digest(), whole, pixels.fault(data, whole))
-                digests.put(names[number], stamp, known)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror}); mend or remove it") from error
-        return known
-
-    try:
-        return list(pixels.in_threads(look, range(len(paths)), beat))
-    finally:
-        digests.save(names)
-
-
-def _decode(paths: list[Path], indices: np.ndarray, size: int, beat: Beat) -> np.ndarray:
-    decoded = np.empty((len(indices), size, size, 3), np.uint8)
-
-    def decode(position: int) -> Bad | None:
-        path = paths[indices[position]]
-        try:
-            decoded[position] = pixels.decode_open(path, size)
-        except PermissionError as error:
-            raise DataError(f"{path}: permission denied; make the file readable") from error
-        except pixels.UNREADABLE as error:
-            return Bad(path, pixels.reason(error))
-        return None
-
-    refuse([bad for bad in pixels.in_threads(decode, range(len(indices)), beat) if bad], max_bad=0)
-    return decoded
