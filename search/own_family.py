@@ -65,6 +65,8 @@ class OwnFamily:
             if key not in legal:
                 raise self.wrong(f"ranges(task): {key!r} is none of its dimensions: {', '.join(legal)}")
             if isinstance(domain, Grid):
+                if reason := _no_grid(domain, legal[key]):
+                    raise self.wrong(f"ranges(task): {key}: {reason}")
                 continue
             if reason := _no_domain(domain):
                 raise self.wrong(f"ranges(task): {key}: {reason}")
@@ -81,6 +83,10 @@ class OwnFamily:
         for number, rule in enumerate(found, start=1):
             if not isinstance(rule, Rule):
                 raise self.wrong(f"rules(task): number {number} is {_shown(rule)}, not a spaces.dims.Rule")
+            if not (isinstance(rule.keys, tuple | list) and all(isinstance(key, str) for key in rule.keys)):
+                raise self.wrong(
+                    f"rules(task): number {number}: its keys are {_shown(rule.keys)}, no tuple of dimensions"
+                )
             if unknown := [key for key in rule.keys if key not in legal]:
                 raise self.wrong(
                     f"rules(task): number {number} is about {unknown[0]!r}, which is no dimension"
@@ -128,11 +134,11 @@ class OwnFamily:
     def _checked(self, number: int, check: Check) -> Check:
         def checked(values: Mapping[str, Any]) -> str | None:
             reason = self._ask(f"the check of rule {number} at {dict(values)}", lambda: check(values))
-            if reason is not None and not isinstance(reason, str):
+            if reason is not None and not (isinstance(reason, str) and reason.strip()):
                 raise self.wrong(
                     f"the check of rule {number} gives {_shown(reason)}: a reason against the values, or None"
                 )
-            return reason
+            return None if reason is None else _short(reason)
 
         return checked
 
@@ -229,6 +235,20 @@ def _no_choice(values: object) -> str | None:
     return None
 
 
+def _no_grid(grid: Grid, legal: Domain) -> str | None:
+    """Why a grid of patches says nothing of a dimension, or None where it does."""
+    if type(grid.low) is not int or type(grid.high) is not int or not 1 <= grid.low <= grid.high:
+        return f"{_shown(grid)}: low and high need to be whole numbers from 1, low not above high"
+    if any(type(value) is not int or value < 1 for value in legal.values):
+        return f"{_shown(grid)} is for sizes of patches: whole numbers from 1; legal: {_short(str(legal))}"
+    return None
+
+
 def _shown(value: object) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 80 else text[:77] + "..."
+    return _short(repr(value), 80)
+
+
+def _short(text: str, most: int = 300) -> str:
+    """On one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 3] + "..."

@@ -71,10 +71,10 @@ NAMED: dict[str, Mapping[str, Value]] = {
 """The sub-networks that were published as found (github.com/microsoft/Cream, AutoFormer/experiments/subnet)."""
 
 
-def per_block(heads: Domain, mlp_ratio: Domain, depth: int) -> dict[str, Domain]:
-    """The dimensions of each block, up to a depth."""
+def per_block(heads: Domain, mlp_ratio: Domain) -> dict[str, Domain]:
+    """The dimensions of every block that there may be, with the same values in all of them."""
     found: dict[str, Domain] = {}
-    for block in range(1, depth + 1):
+    for block in range(1, MAX_DEPTH + 1):
         found |= {f"heads_{block}": heads, f"mlp_ratio_{block}": mlp_ratio}
     return found
 
@@ -95,7 +95,7 @@ class AutoFormer:
             "patch_size": patch_sizes(task),
             "width": IntRange(8, 1536, 8),
             "depth": IntRange(1, MAX_DEPTH),
-            **per_block(IntRange(1, 24), FloatRange(0.25, 8.0, 0.25), MAX_DEPTH),
+            **per_block(IntRange(1, 24), FloatRange(0.25, 8.0, 0.25)),
         }
 
     def rules(self, task: Task) -> Sequence[Rule]:

@@ -190,8 +190,11 @@ def parse_override(key: str, raw: object, legal: Domain) -> Domain:
     if not values:
         raise SpaceError(f"{key}: no values; legal: {legal}")
     parsed = tuple(_parse_value(key, value, legal) for value in values)
-    if len(set(parsed)) < len(parsed):
-        raise SpaceError(f"{key}: {_listed(values)} names a value twice")
+    seen: set[Value] = set()
+    for value in parsed:
+        if value in seen:
+            raise SpaceError(f"{key}: {_shown(value)} is named twice; legal: {legal}, each once")
+        seen.add(value)
     return Choice(parsed)
 
 
@@ -235,10 +238,6 @@ def _multiple(step: float, unit: float) -> bool:
 
 def _whole(ratio: float) -> bool:
     return abs(ratio - round(ratio)) < 1e-6
-
-
-def _listed(values: Sequence[object]) -> str:
-    return ", ".join(_shown(value) for value in values)
 
 
 def _shown(value: object) -> str:

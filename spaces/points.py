@@ -21,6 +21,12 @@ Values = dict[str, Value]
 MAX_LINKED = 300_000
 """Combinations that are enumerated of dimensions that rules link: a few seconds and 100 MB."""
 
+MAX_TRIED = 1_000_000
+"""Combinations that are tried in all the branches of a family together."""
+
+MAX_ASKED = 10_000
+"""Combinations that are tried to find the reason of an error."""
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -57,6 +63,7 @@ class FamilySpace:
         self._apart = apart
         self._asked = dict(domains)
         self._domains = dict(domains)
+        self._tried = 0
         for key, domain in domains.items():
             if not domain.values:
                 raise SpaceError(f"{family.name}.{key}: nothing is legal for {task.image_size} px images")
@@ -148,6 +155,8 @@ class FamilySpace:
         parents = {parent for key, (parent, _) in self.family.conditions.items() if key in self._domains}
         parents |= self._apart
         keys = [key for key in self._domains if key in parents]
+        if math.prod(len(self._domains[key].values) for key in keys) > MAX_LINKED:
+            raise self._too_many(keys, MAX_LINKED)
         settings: dict[tuple[tuple[str, Value], ...], Values] = {}
         for combination in product(*(self._domains[key].values for key in keys)):
             values: Values = {}
@@ -179,16 +188,23 @@ class FamilySpace:
         parts: list[Values] = [{}]
         known = set(switches)
         for key in keys:
-            if len(parts) * len(self._domains[key].values) > MAX_LINKED:
-                raise SpaceError(
-                    f"{self.family.name}: {', '.join(keys)} are linked by rules, and have more than {MAX_LINKED:,} "
-                    "combinations: name fewer values of some of them"
-                )
+            count = len(parts) * len(self._domains[key].values)
+            self._tried += count
+            if count > MAX_LINKED:
+                raise self._too_many(keys, MAX_LINKED)
+            if self._tried > MAX_TRIED:
+                raise self._too_many([*switches, *keys], MAX_TRIED)
             known.add(key)
             due = [rule for rule in rules if key in rule.keys and known.issuperset(rule.keys)]
             grown = ({**part, key: value} for part in parts for value in self._domains[key].values)
             parts = [part for part in grown if not any(rule.check({**switches, **part}) for rule in due)]
         return parts
+
+    def _too_many(self, keys: list[str], count: int) -> SpaceError:
+        return SpaceError(
+            f"{self.family.name}: {', '.join(keys)} are linked by rules or conditions, and have more than {count:,} "
+            "combinations: name fewer values of some of them"
+        )
 
     def _seen_dimensions(self, seen: Mapping[str, set[Value]], given: frozenset[str]) -> Iterator[Dimension]:
         if not self.branches:
@@ -229,7 +245,7 @@ class FamilySpace:
     def _can_be_on(self, key: str) -> bool:
         """Whether the dimension that switches this one has a value for it."""
         parent, allowed = self.family.conditions[key]
-        return any(value in allowed for value in self._asked[parent].values)
+        return parent in self._asked and any(value in allowed for value in self._asked[parent].values)
 
     def _needs(self, key: str) -> str:
         parent, allowed = self.family.conditions[key]
@@ -244,13 +260,19 @@ class FamilySpace:
             ):
                 continue
             domains = [(fixed[key],) if key in fixed else self._domains[key].values for key in rule.keys]
-            combinations = [
-                dict(zip(rule.keys, combination, strict=True)) for combination in product(*domains)
-            ]
+            combinations = [dict(zip(rule.keys, combination, strict=True)) for combination in _some(domains)]
             reasons = [reason for values in combinations if (reason := rule.check(values)) is not None]
             if reasons:
                 found.append((len(reasons) / len(combinations), reasons[0]))
         return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _some(domains: list[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
+    """All combinations of values, or as many that are drawn where they are too many to ask about each."""
+    if math.prod(len(values) for values in domains) <= MAX_ASKED:
+        return product(*domains)
+    rng = random.Random(0)
+    return (tuple(rng.choice(values) for values in domains) for _ in range(MAX_ASKED))
 
 
 def _has(part: Values, fixed: Mapping[str, Value]) -> bool:

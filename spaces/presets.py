@@ -15,7 +15,8 @@ class Preset:
     """Domains by family and dimension. image_sizes: the sides in pixels that it is meant for, smallest and largest;
     example_size: the one that is shown when none is named.
 
-    families: what is searched where no families are named. on_request: what others search when they are named.
+    families: what is searched where no families are named. on_request: what others search when they are named. Stages
+    and blocks that only a user's own values lead to have a range too.
     """
 
     image_sizes: tuple[int, int]
@@ -46,6 +47,7 @@ _TINY_STAGES: Mapping[str, Domain] = {
     "depth_1": IntRange(1, 2),
     "depth_2": IntRange(1, 4),
     "depth_3": IntRange(1, 2),
+    "depth_4": IntRange(1, 2),
     "heads": IntRange(1, 3),
     "head_width": IntRange(8, 24, 8),
     "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
@@ -55,6 +57,7 @@ _SMALL_STAGES: Mapping[str, Domain] = {
     "depth_1": IntRange(1, 3),
     "depth_2": IntRange(1, 6),
     "depth_3": IntRange(1, 4),
+    "depth_4": IntRange(1, 2),
     "heads": IntRange(1, 4),
     "head_width": IntRange(16, 32, 8),
     "mlp_ratio": FloatRange(1.0, 4.0, 0.5),
@@ -109,7 +112,7 @@ TINY = Preset(
             "patch_size": Grid(2, 16),
             "width": IntRange(32, 128, 16),
             "depth": IntRange(1, 6),
-            **per_block(IntRange(1, 2), FloatRange(1.0, 4.0, 0.5), 6),
+            **per_block(IntRange(1, 2), FloatRange(1.0, 4.0, 0.5)),
         },
         "windowed": {
             "patch_size": Grid(4, 16),
@@ -130,7 +133,6 @@ TINY = Preset(
             "stem_width": IntRange(8, 32, 8),
             **_TINY_STAGES,
             **per_stage(IntRange(2, 4), IntRange(2, 8)),
-            "depth_4": IntRange(1, 2),
         },
         "backbone": {
             "backbone": _BACKBONES,
@@ -177,7 +179,7 @@ SMALL = Preset(
             "patch_size": Grid(4, 16),
             "width": IntRange(64, 256, 32),
             "depth": IntRange(2, 12),
-            **per_block(IntRange(1, 4), FloatRange(1.0, 4.0, 0.5), 12),
+            **per_block(IntRange(1, 4), FloatRange(1.0, 4.0, 0.5)),
         },
         "windowed": {
             "patch_size": Grid(8, 32),
@@ -198,7 +200,6 @@ SMALL = Preset(
             "stem_width": IntRange(16, 64, 16),
             **_SMALL_STAGES,
             **per_stage(IntRange(2, 4), IntRange(2, 8)),
-            "depth_4": IntRange(1, 2),
         },
         "backbone": {
             "backbone": _BACKBONES,
@@ -243,7 +244,7 @@ BASE = Preset(
             "patch_size": Grid(7, 16),
             "width": IntRange(192, 640, 64),
             "depth": IntRange(8, 16),
-            **per_block(IntRange(3, 10), FloatRange(2.0, 4.0, 0.5), 16),
+            **per_block(IntRange(3, 10), FloatRange(2.0, 4.0, 0.5)),
         },
         "windowed": {
             "patch_size": Grid(14, 28),
@@ -279,6 +280,7 @@ BASE = Preset(
             "depth_1": IntRange(1, 4),
             "depth_2": IntRange(2, 8),
             "depth_3": IntRange(2, 6),
+            "depth_4": IntRange(1, 3),
             "heads": IntRange(2, 4),
             "head_width": IntRange(32, 64, 16),
             "mlp_ratio": FloatRange(2.0, 4.0, 0.5),
@@ -290,7 +292,7 @@ BASE = Preset(
 def _autoformer(width: IntRange, depth: IntRange, heads: IntRange, mlp_ratio: FloatRange) -> Preset:
     """A space of the paper, where 14 x 14 patches are 224 px; at other sizes it has as many patches."""
     shared: dict[str, Domain | Grid] = {"patch_size": Grid(14, 14), "width": width, "depth": depth}
-    blocks = per_block(heads, mlp_ratio, depth.high)
+    blocks = per_block(heads, mlp_ratio)
     return Preset(image_sizes=(224, 224), example_size=224, families={"autoformer": {**shared, **blocks}})
 
 

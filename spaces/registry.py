@@ -268,9 +268,10 @@ def _patches(task: Task, family: Family, key: str, grid: Grid) -> Choice:
         near = sorted(
             sorted((size for size in sizes if at(size).values), key=lambda s: abs(s - task.image_size))[:2]
         )
+        works = " and ".join(str(size) for size in near) or f"none below {sizes.stop}"
         raise SpaceError(
             f"{family.name}.{key}: none cuts {task.image_size} px images into {grid.low} to {grid.high} patches a "
-            f"side; nearest image sizes that work: {' and '.join(str(size) for size in near)}"
+            f"side; nearest image sizes that work: {works}"
         )
     return found
 

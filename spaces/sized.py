@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from spaces.dims import Choice, Domain, Family, Grid, IntRange, Rule, Value
+from spaces.dims import Choice, Domain, Family, Grid, IntRange, Rule, SpaceError, Value
 from spaces.spec import ArchSpec, Task
 
 IMAGE_SIZE = "image_size"
@@ -35,13 +35,20 @@ class Sized:
 
     def limits(self, task: Task) -> dict[str, Domain]:
         by_size = [self._at(task, size) for size in self.sizes]
+        for size, limits in zip(self.sizes, by_size, strict=True):
+            if list(limits) != list(by_size[0]):
+                raise self._differs("limits", size)
         joined = {key: _union([limits[key] for limits in by_size]) for key in by_size[0]}
         return {IMAGE_SIZE: LEGAL_SIZES, **joined}
 
     def rules(self, task: Task) -> Sequence[Rule]:
+        rules = {size: self.family.rules(replace(task, image_size=size)) for size in self.sizes}
+        for size, found in rules.items():
+            if [rule.keys for rule in found] != [rule.keys for rule in rules[self.sizes[0]]]:
+                raise self._differs("rules", size)
         own = [
-            Rule((IMAGE_SIZE, *rule.keys), self._checked(task, number))
-            for number, rule in enumerate(self.family.rules(task))
+            Rule((IMAGE_SIZE, *same[0].keys), _checked(dict(zip(rules, same, strict=True))))
+            for same in zip(*rules.values(), strict=True)
         ]
         by_size = {size: self._at(task, size) for size in self.sizes}
         differing = [
@@ -57,24 +64,29 @@ class Sized:
         limits = dict(self.family.limits(replace(task, image_size=size)))
         return limits | {key: grid.of(limits[key], size) for key, grid in self._grids.items()}
 
-    def _checked(self, task: Task, number: int) -> Any:
-        """The check of one of the family's rules, at the image size of the values."""
-        checks = {
-            size: self.family.rules(replace(task, image_size=size))[number].check for size in self.sizes
-        }
+    def _differs(self, what: str, size: int) -> SpaceError:
+        return SpaceError(
+            f"{self.name}: its {what} at {size} px are about other dimensions than at {self.sizes[0]} px, so that "
+            "image_size cannot be one of them"
+        )
 
-        def check(values: Mapping[str, Any]) -> str | None:
-            reason = checks[values[IMAGE_SIZE]](values)
-            return None if reason is None else f"at {values[IMAGE_SIZE]} px, {reason}"
 
-        return check
+def _checked(rules: Mapping[int, Rule]) -> Any:
+    """The check of a rule, given for each image size, at the image size of the values."""
+
+    def check(values: Mapping[str, Any]) -> str | None:
+        reason = rules[values[IMAGE_SIZE]].check(values)
+        return None if reason is None else f"at {values[IMAGE_SIZE]} px, {reason}"
+
+    return check
 
 
 def _union(domains: Sequence[Domain]) -> Domain:
     if len(set(domains)) == 1:
         return domains[0]
-    values = {value for domain in domains for value in domain.values}
-    return Choice(tuple(sorted(values, key=float)))
+    values = dict.fromkeys(value for domain in domains for value in domain.values)
+    is_ordered = all(domain.ordered for domain in domains)
+    return Choice(tuple(sorted(values, key=float) if is_ordered else values))
 
 
 def _allowed(key: str, by_size: Mapping[int, Mapping[str, Domain]]) -> Any:

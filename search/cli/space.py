@@ -115,7 +115,7 @@ def _sample(shown: Space, own: Mapping[str, OwnFamily], point: dict[str, Any]) -
         known = analyse(spec)
     return {
         "spec": spec.to_dict(),
-        "params": _count(spec) if known is None else known.params,
+        "params": _count(family, spec) if known is None else known.params,
         "flops": None if known is None else known.flops,
         "tokens": None if known is None else known.tokens,
         "activations": None if known is None else known.activations,
@@ -123,11 +123,13 @@ def _sample(shown: Space, own: Mapping[str, OwnFamily], point: dict[str, Any]) -
     }
 
 
-def _count(spec: ArchSpec) -> int:
+def _count(family: OwnFamily | None, spec: ArchSpec) -> int:
     from search.own_family import guarded
     from spaces import models
 
-    return guarded(f"{spec.model} with {dict(spec.args)}", "building it", lambda: models.count(spec))
+    assert family is not None
+    what = f"building {spec.model} with {dict(spec.args)}"
+    return guarded(family.reference, what, lambda: models.count(spec))
 
 
 def _lines(name: str, shown: Space, drawn: list[dict[str, Any]]) -> list[str]:

@@ -168,6 +168,31 @@ MISTAKES: dict[str, tuple[str, str]] = {
         MINE + "    def ranges(self, task): return {'width': Choice((12,))}\n",
         "ranges(task): width: 12 is not legal; legal: 8 to 512 in steps of 8",
     ),
+    "a grid of words": (
+        MINE + "    def ranges(self, task): return {'patch_size': Grid('4', 16)}\n",
+        "ranges(task): patch_size: Grid(low='4', high=16): low and high need to be whole numbers from 1",
+    ),
+    "a grid of what are no patches": (
+        MINE + "    def ranges(self, task): return {'gated': Grid(4, 16)}\n",
+        "ranges(task): gated: Grid(low=4, high=16) is for sizes of patches: whole numbers from 1; legal: False, True",
+    ),
+    "a grid that no image has": (
+        MINE + "    def ranges(self, task): return {**super().ranges(task), 'patch_size': Grid(900, 901)}\n",
+        "mine.patch_size: none cuts 8 px images into 900 to 901 patches a side; nearest image sizes that work: none",
+    ),
+    "a rule about a word": (
+        MINE + with_rule("Rule('width', id)"),
+        "rules(task): number 1: its keys are 'width', no tuple of dimensions",
+    ),
+    "a rule about a list": (MINE + with_rule("Rule(([],), id)"), "number 1: its keys are ([],), no tuple"),
+    "a check without a reason": (
+        MINE + with_rule("Rule(('width',), lambda values: '')"),
+        "the check of rule 1 gives '': a reason against the values, or None",
+    ),
+    "a reason on many lines": (
+        MINE + with_rule("Rule(('width',), lambda values: 'never ' + 'so\\n' * 900)"),
+        "mine: no legal point for 8 px images: never so so",
+    ),
     "rules that are none": (
         MINE + "    def rules(self, task): pass\n",
         "rules(task) gives None, no list; [] is one",

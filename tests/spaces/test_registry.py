@@ -6,10 +6,11 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 
 import pytest
 
-from spaces.dims import Choice
+from spaces.dims import Choice, Condition, Domain
 from spaces.registry import (
     FAMILIES,
     PRESETS,
@@ -20,6 +21,7 @@ from spaces.registry import (
     published_size,
 )
 from spaces.spec import Task
+from spaces.vit import ViT
 
 DIGITS = Task(image_size=8, channels=1, num_classes=10)
 FASHION = Task(image_size=28, channels=1, num_classes=10)
@@ -220,3 +222,82 @@ def test_a_space_is_made_and_analysed_without_torch():
         "sys.exit(str(heavy) if heavy else 0)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_what_any_value_of_another_dimension_switches_on_has_a_range_in_every_preset(name):
+    preset = PRESETS[name]
+    for family, ranges in {**preset.families, **preset.on_request}.items():
+        switched = {key for key, (parent, _) in FAMILIES[family].conditions.items() if parent in ranges}
+        assert switched <= ranges.keys(), family
+
+
+@pytest.mark.parametrize("image_size", [32, 64, 224])
+@pytest.mark.parametrize("family", ["swin", "swinv2", "pit", "coatnet"])
+def test_four_stages_are_searched_in_every_preset_where_they_are_named(family, image_size):
+    space = make_space(Task(image_size, 3, 10), families=[family], overrides={family: {"num_stages": [4]}})
+    point = space.sample(random.Random(0))
+    assert point[f"{family}.depth_4"] >= 1
+    assert space.spec(point).image_size == image_size
+
+
+@pytest.mark.parametrize("image_size", [32, 64, 224])
+def test_an_autoformer_may_be_as_deep_as_is_legal_in_every_preset(image_size):
+    space = make_space(
+        Task(image_size, 3, 10), families=["autoformer"], overrides={"autoformer": {"depth": 24}}
+    )
+    assert len(space.spec(space.sample(random.Random(0))).args["num_heads"]) == 24
+
+
+ANY_DEPTH = {f"depth_{stage}": {"low": 1, "high": 32} for stage in range(1, 5)}
+
+
+@pytest.mark.parametrize(
+    ("swin", "image_sizes", "reason"),
+    [
+        (
+            {"num_stages": 2, "window": [4, 60], "shift": [False], **ANY_DEPTH},
+            [28],
+            "swin.window: 60 is not legal",
+        ),
+        (
+            {"window": {"low": 2, "high": 16}, "shift": [False, True], "depth_1": {"low": 1, "high": 32}},
+            list(range(64, 128, 2)),
+            "1,000,000 combinations",
+        ),
+    ],
+    ids=["a reason that is looked for", "many sizes"],
+)
+def test_a_space_of_any_size_is_made_or_refused_within_seconds(swin, image_sizes, reason):
+    swin = {"depth_2": {"low": 1, "high": 16}, "depth_3": {"low": 1, "high": 4}, **swin}
+    began = time.process_time()
+    with pytest.raises(SpaceError, match=reason):
+        make_space(Task(64, 3, 10), "tiny", ["swin"], {"swin": swin, "image_size": image_sizes})
+    assert time.process_time() - began < 20
+
+
+def test_a_value_that_is_named_twice_is_told_once():
+    with pytest.raises(SpaceError) as error:
+        make_space(FASHION, families=["vit"], overrides={"vit": {"depth": [3] * 50_000}})
+    assert str(error.value) == "vit.depth: 3 is named twice; legal: 1 to 64, each once"
+
+
+class Gated(ViT):
+    """Leaves out of its ranges what switches a dimension on."""
+
+    name = "gated"
+    conditions: Mapping[str, Condition] = {"registers": ("qk_norm", (True,))}
+
+    def limits(self, task: Task) -> dict[str, Domain]:
+        limits = super().limits(task)
+        return {"qk_norm": limits.pop("qk_norm"), **limits}
+
+    def ranges(self, task: Task) -> dict[str, Domain]:
+        return {key: domain for key, domain in self.limits(task).items() if key != "qk_norm"}
+
+
+def test_a_dimension_is_refused_where_what_switches_it_on_is_not_searched():
+    with pytest.raises(SpaceError, match=r"gated\.registers: has no effect: it needs qk_norm to be True"):
+        make_space(
+            FASHION, "tiny", ["gated"], {"gated": {"registers": [1], "depth": [1]}}, own={"gated": Gated()}
+        )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spaces.analysis import analyse
-from spaces.dims import Choice
+from spaces.dims import Choice, IntRange, Rule
 from spaces.registry import FAMILIES, SpaceError, make_space
-from spaces.spec import Task
+from spaces.spec import ArchSpec, Task
 
 TASK = Task(28, 1, 10)
 EVERY = [name for name in FAMILIES if name != "zoo"]
@@ -116,3 +118,46 @@ def test_a_larger_image_is_more_tokens_and_no_more_parameters_but_for_their_posi
     small, large = (analyse(space.spec({**point, "vit.image_size": size})) for size in (28, 56))
     assert large.params == small.params
     assert large.tokens == pytest.approx(4 * small.tokens, abs=3)
+
+
+class Sizes:
+    """A family whose words, and on request whose dimensions or rules, are others at 32 px."""
+
+    name = "sizes"
+    conditions: Mapping[str, Any] = {}
+    named: Mapping[str, Any] = {}
+
+    def __init__(self, differs: str) -> None:
+        self.differs = differs
+
+    def limits(self, task: Task) -> dict[str, Any]:
+        is_large = task.image_size == 32
+        own = {"kind": Choice(("conv", "attention") if is_large else ("conv",)), "depth": IntRange(1, 3)}
+        return own | ({"heads": IntRange(1, 2)} if is_large and self.differs == "limits" else {})
+
+    def ranges(self, task: Task) -> None:
+        return None
+
+    def rules(self, task: Task) -> list[Rule]:
+        is_missing = task.image_size == 28 and self.differs == "rules"
+        return (
+            [] if is_missing else [Rule(("depth",), lambda values: "odd" if values["depth"] == 3 else None)]
+        )
+
+    def spec(self, task: Task, values: Mapping[str, Any]) -> ArchSpec:
+        return ArchSpec("sizes", dict(values), task.image_size)
+
+
+def of_sizes(differs: str) -> Any:
+    return make_space(TASK, "tiny", ["sizes"], {"image_size": [28, 32]}, own={"sizes": Sizes(differs)})
+
+
+def test_words_may_be_legal_at_one_size_and_not_at_another():
+    assert of_sizes("nothing").size() == 2 + 4
+
+
+@pytest.mark.parametrize("differs", ["limits", "rules"])
+def test_a_family_with_other_dimensions_at_another_size_is_refused_by_name(differs):
+    says = f"sizes: its {differs} at 32 px are about other dimensions than at 28 px"
+    with pytest.raises(SpaceError, match=says):
+        of_sizes(differs)
