@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,12 @@ from timm.optim import create_optimizer_v2  # pyright: ignore[reportPrivateImpor
 from timm.scheduler.cosine_lr import CosineLRScheduler
 from timm.scheduler.scheduler import Scheduler
 from timm.scheduler.wsd_lr import WSDLRScheduler
-from timm.utils.model_ema import ModelEmaV3
 from torch import nn
 
 import spaces.models
 from spaces.spec import ArchSpec
 from workers import finetuning, pretrained
+from workers.averaging import Average
 from workers.errors import CandidateError
 from workers.knobs import Knobs, knobs_of
 from workers.settings import RecipeSettings
@@ -50,7 +50,7 @@ class Training:
     """
 
     model: nn.Module
-    ema: ModelEmaV3 | None
+    ema: Average | None
     optimizer: torch.optim.Optimizer
     schedule: Scheduler
     knobs: Knobs
@@ -63,6 +63,11 @@ class Training:
     def scored(self) -> nn.Module:
         """The network that is validated and deployed: the averaged weights where there are any."""
         return self.model if self.ema is None else self.ema.module
+
+    @cached_property
+    def parameters(self) -> list[nn.Parameter]:
+        """Of the network, in its order: walking through its modules takes as long as a small one's optimizer."""
+        return list(self.model.parameters())
 
     @property
     def learning_rate(self) -> float:
@@ -107,7 +112,7 @@ def compose(
     loaded = pretrained.load(model, spec, weights).to_dict() if weights is not None else None
     model.to(device).train()
     optimizer = _optimizer(model, knobs, recipe.batch_size, fine_tunes)
-    ema = ModelEmaV3(model, decay=knobs.ema_decay, use_warmup=True) if knobs.ema_decay else None
+    ema = Average(model, decay=knobs.ema_decay, use_warmup=True) if knobs.ema_decay else None
     schedule = _schedule(optimizer, knobs, recipe.epochs, math.ceil(batches_per_epoch / knobs.accumulation))
     training = Training(model, ema, optimizer, schedule, knobs, stochastic_depth, loaded)
     training.seek(0)

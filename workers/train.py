@@ -165,7 +165,7 @@ class Step(NamedTuple):
 
 def _backward(training: Training, batches: Iterable[Batch], count: int, between_steps: BetweenSteps) -> Step:
     """The gradient of `count` batches, each of the same weight, left clipped."""
-    knobs, device = training.knobs, next(training.model.parameters()).device
+    knobs, device = training.knobs, training.parameters[0].device
     training.optimizer.zero_grad(set_to_none=True)
     mean, loss_sum, paused = torch.zeros((), device=device), torch.zeros((), device=device), 0.0
     for images, labels in batches:
@@ -175,7 +175,7 @@ def _backward(training: Training, batches: Iterable[Batch], count: int, between_
         mean += loss.detach() / count
         loss_sum += loss.detach() * len(labels)
     limit = knobs.clip_norm or math.inf
-    norm = torch.nn.utils.clip_grad_norm_(training.model.parameters(), limit, foreach=True)
+    norm = torch.nn.utils.clip_grad_norm_(training.parameters, limit, foreach=True)
     return Step(mean, norm, loss_sum, paused)
 
 
