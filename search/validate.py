@@ -257,7 +257,7 @@ def _list_images(config: SearchConfig) -> dataset.Index:
 
 def _inspect(config: SearchConfig, found: dataset.Index) -> Inspection:
     try:
-        return inspect(found)
+        return inspect(found, config.data)
     except DataError as error:
         raise _located(config, "data", error, inside=()) from None
 

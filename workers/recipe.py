@@ -56,6 +56,7 @@ class Training:
     knobs: Knobs
     stochastic_depth: bool
     loaded: dict[str, Any] | None = None
+    class_weights: torch.Tensor | None = None
     distillation: Distillation | None = None
     updates: int = 0
 

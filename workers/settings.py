@@ -40,6 +40,7 @@ class DataSettings:
     max_bad: so many images that cannot be decoded are left out; more are an error.
     name: the data set of `torchvision` or `huggingface`. download: fetch it where it is not on this machine.
     image_column, label_column: of `huggingface`; None where there is one of the kind.
+    balance: counts every class alike in training, by what is drawn (`sampler`) or by what an error weighs (`loss`).
     """
 
     source: Literal["digits", "idx", "folder", "npz", "torchvision", "huggingface", "webdataset"]
@@ -56,6 +57,7 @@ class DataSettings:
     download: bool = False
     image_column: str | None = None
     label_column: str | None = None
+    balance: Literal["none", "sampler", "loss"] = "none"
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:

@@ -73,7 +73,7 @@ def train(job: Job, device: torch.device, emit: Emit, between_steps: BetweenStep
         evaluation=evaluation,
         data_digest=data.digest,
         stopped=epoch < job.last_epoch,
-        notes=_notes(job, training),
+        notes=_notes(job, training) | dict(data.notes),
     )
 
 
@@ -88,6 +88,7 @@ def _begin(job: Job, data: DeviceData, device: torch.device, between_steps: Betw
     training = compose(spec, recipe, batches, seed, device, weights)
     if job.first_epoch > 1:
         checkpoint.load(job, training, data.digest)
+    training.class_weights = data.class_weights
     is_changed = _augment(job, training, data) != Augment()
     training.distillation = distillation.begin(job, training.model, data, is_changed, between_steps)
     return training
@@ -183,7 +184,8 @@ def _loss(training: Training, images: Tensor, labels: Tensor) -> Tensor:
     """Mean over a batch: of the labels, and of the teacher where there is one."""
 
     def of_labels(scores: Tensor) -> Tensor:
-        return functional.cross_entropy(scores, labels, label_smoothing=training.knobs.label_smoothing)
+        smoothing = training.knobs.label_smoothing
+        return functional.cross_entropy(scores, labels, training.class_weights, label_smoothing=smoothing)
 
     scores = training.model(images)
     if training.distillation is None:

@@ -154,6 +154,11 @@ MISTAKES = {
         ("search.yaml:2: data.max_bad: 20: 24 images cannot be used: ", "cat/0.png", "raise it"),
         cut_images,
     ),
+    "a balance of even classes": Mistake(
+        FOLDER.replace("16}", "16, balance: loss}"),
+        (":2: data.balance: loss: every class has 8 training images already; remove it",),
+        images("cat", "dog"),
+    ),
     "a negative number of bad images": Mistake(
         FOLDER.replace("16}", "16, max_bad: -1}"),
         (":2: data.max_bad: -1 is outside 0",),

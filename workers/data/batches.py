@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from workers.augment import RandAugment
-from workers.data import dataset, placing
+from workers.data import balance, dataset, placing
 from workers.data.dataset import Dataset
 from workers.data.listing import Beat
 from workers.data.resizing import resized
@@ -45,7 +45,8 @@ class DeviceSplit:
 class DeviceData:
     """All splits of a data set on one device. mean, scale: [channels, 1, 1], of the train split's bytes:
     a normalised image is (pixels - mean) * scale. image_size: side of the pixels. input_size: side of what batches
-    hold, for networks that take another; see `at`."""
+    hold, for networks that take another; see `at`. balance: `data.balance` of the settings. notes: of how the
+    images are kept, where that is not in memory or not as it was left."""
 
     splits: dict[str, DeviceSplit]
     mean: Tensor
@@ -56,10 +57,26 @@ class DeviceData:
     channels: int
     digest: str
     device: torch.device
+    balance: str = "none"
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def at(self, input_size: int) -> DeviceData:
         """The same images, brought to another side as the last thing before a network sees them."""
         return replace(self, input_size=input_size)
+
+    @property
+    def class_weights(self) -> Tensor | None:
+        """float32 [classes]: what an error on an image of each class weighs; None where all weigh the same."""
+        if self.balance != "loss":
+            return None
+        return balance.class_weights(self.splits["train"].labels, len(self.class_names))
+
+    def order(self, generator: torch.Generator) -> Tensor:
+        """Places in the train split, int64: all in an order that is drawn, or some several times to balance."""
+        labels = self.splits["train"].labels
+        if self.balance == "sampler":
+            return balance.evenly_drawn(labels, generator)
+        return torch.randperm(len(labels), generator=generator, device=self.device)
 
     @property
     def normalisation(self) -> dict[str, str]:
@@ -138,6 +155,8 @@ def resident(settings: DataSettings, device: torch.device, beat: Beat = lambda: 
     if held is None or held.digest != found.digest or held.device != device:
         _resident.clear()
         _resident["data"] = held = to_device(dataset.decode(found, beat), device, beat)
+    if held.balance != settings.balance:
+        _resident["data"] = held = replace(held, balance=settings.balance)
     return held
 
 
@@ -160,6 +179,7 @@ def to_device(data: Dataset, device: torch.device, beat: Beat = lambda: None) ->
         channels=data.channels,
         digest=data.digest,
         device=device,
+        notes=placing.notes(data, stays),
     )
 
 
@@ -172,7 +192,7 @@ def batches_per_epoch(num_images: int, batch_size: int) -> int:
 def dealt(data: DeviceData, batch_size: int, seed: int) -> tuple[Tensor, ...]:
     """The places in the train split of the images of each batch that `training_batches` gives without repeats."""
     generator = torch.Generator(data.device).manual_seed(seed)
-    order = torch.randperm(len(data.splits["train"]), generator=generator, device=data.device)
+    order = data.order(generator)
     return torch.tensor_split(order, batches_per_epoch(len(order), batch_size))
 
 
@@ -180,20 +200,23 @@ def training_batches(data: DeviceData, batch_size: int, augment: Augment, seed: 
     """One epoch of the train split in an order drawn from `seed`, every image changed by itself.
 
     Every image comes once, in `batches_per_epoch` batches whose sizes differ by one at most. With repeats, as many come
-    all the same: a part of the split, drawn anew for every epoch, each several times in a row (arXiv 1902.05509).
+    all the same: a part of the split, drawn anew for every epoch, each several times in a row (arXiv 1902.05509). With
+    balance `sampler`, as many are drawn so that classes are even.
     """
     split = data.splits["train"]
     generator = torch.Generator(data.device).manual_seed(seed)
     rng = np.random.default_rng(seed)
     draw = {"generator": generator, "device": data.device}
-    order = torch.randperm(len(split), **draw)
+    order = data.order(generator)
     limit = augment.max_shift
     shifts = torch.randint(-limit, limit + 1, (len(split), 2, 1), **draw) if limit else None
     flips = torch.rand((len(split), 1), **draw) < 0.5 if augment.flip else None
+    is_drawn = data.balance == "sampler"  # an image may come twice, and is then changed otherwise
+    changes = torch.arange(len(split), device=data.device) if is_drawn else order
     repeated = order.repeat_interleave(augment.repeats)[: len(split)]
     num_batches = batches_per_epoch(len(split), batch_size)
     for chosen, places in zip(
-        torch.tensor_split(repeated, num_batches), torch.tensor_split(order, num_batches), strict=True
+        torch.tensor_split(repeated, num_batches), torch.tensor_split(changes, num_batches), strict=True
     ):
         if shifts is None and flips is None:
             pixels = split.take(chosen)

@@ -10,6 +10,7 @@ from workers.data import dataset, duplicates
 from workers.data.dataset import Index
 from workers.data.duplicates import Overlap
 from workers.data.listing import SPLITS, Beat, DataError
+from workers.settings import DataSettings
 
 MOST_DECODED = 50_000
 """Pictures that are decoded for a look at them; of more, as many are looked at, spread over the splits."""
@@ -29,16 +30,17 @@ class Inspection:
     warnings: tuple[str, ...] = ()
 
 
-def inspect(found: Index, beat: Beat = lambda: None) -> Inspection:
+def inspect(found: Index, settings: DataSettings, beat: Beat = lambda: None) -> Inspection:
     """Looks at classes and at decoded pixels, all of them unless they are very many.
 
     Decoding them fills the cache and finds truncated pictures. Raises DataError for a picture that cannot be used and
     for a class with a single image to learn from.
     """
     _check_classes(found)
+    uneven = _unevenness(found, settings.balance)
     pixels, kept, sampled = _pixels(found, beat)
     overlaps = duplicates.overlaps(pixels, beat)
-    notes = [*found.listing.notes, kept, *_unevenness(found)]
+    notes = [*found.listing.notes, kept, *uneven]
     if sampled:
         notes.append(f"duplicates were looked for among {sampled} images")
     notes += [_told(overlap) for overlap in overlaps if 0 < overlap.share <= WORRYING_SHARE]
@@ -55,14 +57,23 @@ def _check_classes(found: Index) -> None:
             raise DataError(f"data: class {name!r} has 1 image to learn from; add images or remove the class")
 
 
-def _unevenness(found: Index) -> list[str]:
+def _unevenness(found: Index, balance: str) -> list[str]:
     listing = found.listing
     counts = np.bincount(listing.labels[found.splits["train"]], minlength=len(listing.class_names))
     least, most = int(counts.argmin()), int(counts.argmax())
+    if balance != "none":
+        if counts[most] == counts[least]:
+            raise DataError(
+                f"data.balance: {balance}: every class has {counts[most]:,} training images already; remove it"
+            )
+        return []
     if counts[most] < UNEVEN * counts[least]:
         return []
     few, many = listing.class_names[least], listing.class_names[most]
-    return [f"classes are uneven: {counts[least]:,} training images of {few!r}, {counts[most]:,} of {many!r}"]
+    return [
+        f"classes are uneven: {counts[least]:,} training images of {few!r}, {counts[most]:,} of {many!r}; "
+        "data.balance: sampler or loss makes them count alike"
+    ]
 
 
 def _pixels(found: Index, beat: Beat) -> tuple[dict[str, np.ndarray], str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from workers.data.dataset import Dataset
 from workers.data.listing import Beat
 
 SHARE_OF_DEVICE = 0.4
@@ -30,6 +31,20 @@ def placed(pixels: np.ndarray, device: torch.device, stays: bool) -> Tensor:
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         tensor = torch.from_numpy(pixels)  # what is mapped is read only, and nobody writes to it
     return tensor.to(device) if stays else tensor
+
+
+def notes(data: Dataset, stays: bool) -> dict[str, str]:
+    """For whoever reads of a job: images that are read batch by batch, and a file that had to be made again."""
+    found = {}
+    if not stays:
+        size = sum(images.pixels.nbytes for images in data.splits.values()) / 1e6
+        place = data.cached or "the host's memory"
+        found["images"] = (
+            f"{size:,.0f} MB are read from {place} batch by batch; they do not fit on the device"
+        )
+    if data.mended is not None:
+        found["cache"] = data.mended
+    return found
 
 
 def picked(pixels: Tensor, chosen: Tensor | slice, device: torch.device) -> Tensor:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -36,6 +38,13 @@ def test_mapped_images_come_to_the_cpu_without_a_copy_and_without_a_warning(tmp_
     tensor = placing.placed(mapped, CPU, stays=True)
     assert tensor.data_ptr() == mapped.ctypes.data
     assert torch.equal(tensor, torch.from_numpy(pixels))
+
+
+def test_images_that_are_read_batch_by_batch_and_mended_files_are_noted() -> None:
+    assert placing.notes(images(), stays=True) == {}
+    found = placing.notes(replace(images(), mended="x.pixels: cut off; made again"), stays=False)
+    assert found["images"].startswith("0 MB are read from the host's memory batch by batch")
+    assert found["cache"] == "x.pixels: cut off; made again"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
