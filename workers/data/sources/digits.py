@@ -12,10 +12,11 @@ from workers.data.listing import Beat, Listing
 from workers.settings import DataSettings
 
 
-def read(settings: DataSettings, _beat: Beat = lambda: None) -> Listing:
+def read(settings: DataSettings, beat: Beat = lambda: None) -> Listing:
     """All digits as one pool; grey values 0..16 scaled to 0..255. `content` covers these pixels."""
     from sklearn.datasets import load_digits
 
+    beat()
     bunch: Any = load_digits()
     images = np.rint(bunch.images * (255 / 16)).astype(np.uint8)[..., None]
     size = settings.image_size or images.shape[1]
