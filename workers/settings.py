@@ -80,7 +80,9 @@ class DataSettings:
         """What is needed beside the source, and what it has no use for."""
         if self.source == "huggingface":
             if (self.path is None) == (self.name is None):
-                raise ValueError("name: source 'huggingface' needs a name or the path of a saved data set, not both")
+                raise ValueError(
+                    "name: source 'huggingface' needs a name or the path of a saved data set, not both"
+                )
         elif self.source != "digits" and not self.path:
             raise ValueError(f"path: source {self.source!r} needs the folder of its images")
         if self.source == "torchvision" and not self.name:
@@ -90,7 +92,9 @@ class DataSettings:
         uses |= dict.fromkeys(("image_column", "label_column"), ("huggingface",))
         for setting, sources in uses.items():
             if getattr(self, setting) and self.source not in sources:
-                raise ValueError(f"{setting}: source {self.source!r} takes none; only {' and '.join(sources)} do")
+                raise ValueError(
+                    f"{setting}: source {self.source!r} takes none; only {' and '.join(sources)} do"
+                )
         if self.download and self.name is None:
             raise ValueError("download: needs the name of what is to be fetched; remove it, or give name")
 

@@ -31,5 +31,7 @@ def test_a_named_network_is_the_point_that_it_was(name):
 
 
 def test_every_family_of_every_preset_has_its_rows():
-    families = {(name, family) for name, own in PRESETS.items() for family in {**own.families, **own.on_request}}
+    families = {
+        (name, family) for name, own in PRESETS.items() for family in {**own.families, **own.on_request}
+    }
     assert {tuple(name.split()[:2]) for name in GOLDEN if " " in name} == families

@@ -29,7 +29,9 @@ def row(space: Space, rng: random.Random) -> dict[str, Any]:
 
 
 def rows() -> dict[str, Any]:
-    found = {name: row(named_space(name), random.Random(0)) for own in FAMILIES.values() for name in own.named}
+    found = {
+        name: row(named_space(name), random.Random(0)) for own in FAMILIES.values() for name in own.named
+    }
     for preset, own in PRESETS.items():
         for family in {**own.families, **own.on_request}:
             space = make_space(Task(own.example_size, 3, 10), preset, [family])
