@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar
 from sqlalchemy.orm import Session
 
 from search import gate, hints, lease, news, reconcile, rungs
+from search.dispatch import Dispatcher
 from search.errors import UserError
 from search.memory import Memory
 from search.plan import Plan
@@ -27,7 +28,7 @@ from search.store.session import Store
 from search.store.write import candidates, jobs, results, searches
 from search.study import Study
 from spaces.dims import SpaceError
-from workers.job import Decision, EpochReport, Job, Kind, Outcome, TeacherRef
+from workers.job import Decision, EpochReport, Job, Kind, Outcome
 
 T = TypeVar("T")
 _BEAT_SECONDS = 3.0
@@ -120,7 +121,7 @@ class Driver:
         FINISHED when nothing runs and nothing will."""
         self.beat()
         while not self.draining and not self._past_deadline():
-            job = self._write(self._dispatch)
+            job = self._write(lambda s, _: self._dispatcher.next(s, self._parked.keys()))
             if job is not None:
                 self._since[job.id, job.attempt] = time.monotonic()
                 return job
@@ -242,17 +243,7 @@ class Driver:
         without knowing how any training goes."""
         if not self._memory.waits_for_teacher:
             return False
-        return self._write(
-            lambda s, _: any(
-                self._waits(s, row) for row in jobs.pending(s, self.search_id, self._parked.keys())
-            )
-        )
-
-    def _waits(self, session: Session, job: JobRow) -> bool:
-        """Whether a job needs the teacher, which is not there yet."""
-        if job.kind != Kind.TRAIN or not self._memory.waits_for_teacher:
-            return False
-        return self.plan.distils(candidates.spec_of(session.get_one(Candidate, job.candidate_id)))
+        return self._write(lambda s, _: self._dispatcher.some_wait(s, self._parked.keys()))
 
     def _promote(self, number: int, rung: int) -> None:
         def work(session: Session, _: Search) -> None:
@@ -282,40 +273,6 @@ class Driver:
             raise UserError(f"space.{error}; mend that, then: {again}") from error
         self._after(number)
         return True
-
-    def _dispatch(self, session: Session, _: Search) -> Job | None:
-        waiting = jobs.pending(session, self.search_id, self._parked.keys())
-        row = next((row for row in waiting if not self._waits(session, row)), None)
-        if row is None:
-            return None
-        candidate = session.get_one(Candidate, row.candidate_id)
-        if row.kind == Kind.TEACH or (row.kind == Kind.TRAIN and candidate.state == CandidateState.MEASURED):
-            candidates.set_state(candidate, CandidateState.TRAINING)
-        attempt = jobs.open_attempt(session, row, self.lease)
-        return Job(
-            id=row.id,
-            attempt=attempt.number,
-            lease=self.lease,
-            kind=Kind(row.kind),
-            search=self.name,
-            candidate=candidate.number,
-            spec=candidates.spec_of(candidate),
-            settings=self.plan.settings,
-            artifacts=str(self.artifacts),
-            first_epoch=row.first_epoch,
-            last_epoch=row.last_epoch,
-            checkpoint=results.newest_checkpoint(session, candidate, row.first_epoch - 1),
-            teacher=self._teacher_of(session, row, candidate),
-            latency_limits=self._memory.latency_limits if row.kind == Kind.MEASURE else (),
-        )
-
-    def _teacher_of(self, session: Session, job: JobRow, candidate: Candidate) -> TeacherRef | None:
-        if job.kind != Kind.TRAIN or not self.plan.distils(candidates.spec_of(candidate)):
-            return None
-        row = candidates.teacher(session, self.search_id)
-        made = None if row is None else results.newest_checkpoint(session, row, row.epoch)
-        assert row is not None and row.name is not None and made is not None, "trained without its teacher"  # noqa: PT018
-        return TeacherRef(row.name, candidates.spec_of(row), made)
 
     def _end(self) -> None:
         """Nothing runs and nothing will: settles the states, and tells Optuna what that ended."""
@@ -361,6 +318,10 @@ class Driver:
         return self._write(lambda s, _: bool(jobs.running_attempts(s, self.search_id)))
 
     # -- the database, Optuna, memory -------------------------------------------------------------------------
+
+    @property
+    def _dispatcher(self) -> Dispatcher:
+        return Dispatcher(self.plan, self.search_id, self.name, self.lease, self.artifacts, self._memory)
 
     @property
     def _settler(self) -> Settler:

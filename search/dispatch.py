@@ -1,0 +1,74 @@
+"""Which waiting job is next, and what its worker is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from search.memory import Memory
+from search.plan import Plan
+from search.states import CandidateState
+from search.store.models import Candidate, JobRow
+from search.store.write import candidates, jobs, results
+from workers.job import Job, Kind, TeacherRef
+
+
+@dataclass(frozen=True)
+class Dispatcher:
+    """Of one driver. search: its name. lease: the driver's."""
+
+    plan: Plan
+    search_id: int
+    search: str
+    lease: int
+    artifacts: Path
+    memory: Memory
+
+    def next(self, session: Session, parked: Collection[int]) -> Job | None:
+        """Opens an attempt at the first job that waits for nothing; None where there is none. parked: jobs to leave
+        aside."""
+        waiting = jobs.pending(session, self.search_id, parked)
+        row = next((row for row in waiting if not self.waits(session, row)), None)
+        if row is None:
+            return None
+        candidate = session.get_one(Candidate, row.candidate_id)
+        if row.kind == Kind.TEACH or (row.kind == Kind.TRAIN and candidate.state == CandidateState.MEASURED):
+            candidates.set_state(candidate, CandidateState.TRAINING)
+        attempt = jobs.open_attempt(session, row, self.lease)
+        return Job(
+            id=row.id,
+            attempt=attempt.number,
+            lease=self.lease,
+            kind=Kind(row.kind),
+            search=self.search,
+            candidate=candidate.number,
+            spec=candidates.spec_of(candidate),
+            settings=self.plan.settings,
+            artifacts=str(self.artifacts),
+            first_epoch=row.first_epoch,
+            last_epoch=row.last_epoch,
+            checkpoint=results.newest_checkpoint(session, candidate, row.first_epoch - 1),
+            teacher=self._teacher_of(session, row, candidate),
+            latency_limits=self.memory.latency_limits if row.kind == Kind.MEASURE else (),
+        )
+
+    def some_wait(self, session: Session, parked: Collection[int]) -> bool:
+        """Whether a job needs the teacher, which is not there yet."""
+        return any(self.waits(session, row) for row in jobs.pending(session, self.search_id, parked))
+
+    def waits(self, session: Session, job: JobRow) -> bool:
+        """Whether this job does."""
+        if job.kind != Kind.TRAIN or not self.memory.waits_for_teacher:
+            return False
+        return self.plan.distils(candidates.spec_of(session.get_one(Candidate, job.candidate_id)))
+
+    def _teacher_of(self, session: Session, job: JobRow, candidate: Candidate) -> TeacherRef | None:
+        if job.kind != Kind.TRAIN or not self.plan.distils(candidates.spec_of(candidate)):
+            return None
+        row = candidates.teacher(session, self.search_id)
+        made = None if row is None else results.newest_checkpoint(session, row, row.epoch)
+        assert row is not None and row.name is not None and made is not None, "trained without its teacher"  # noqa: PT018
+        return TeacherRef(row.name, candidates.spec_of(row), made)
