@@ -79,7 +79,7 @@ def _unevenness(found: Index, balance: str) -> list[str]:
 def _pixels(found: Index, beat: Beat) -> tuple[dict[str, np.ndarray], str, str]:
     """Pixels to be looked at by split, what is kept of them and where, and how many of how many where not all."""
     count = found.shape[0]
-    size = f"{found.num_bytes / _MB:,.0f} MB of pixels"
+    size = f"{found.num_bytes / _MB:,.0f} MB of pixels" if found.num_bytes >= _MB else "under 1 MB of pixels"
     if found.listing.is_costly and count > MOST_DECODED:
         chosen = {name: _spread(found.splits[name], count, MOST_DECODED) for name in SPLITS}
         pixels = {name: found.listing.decode(positions, beat) for name, positions in chosen.items()}

@@ -28,7 +28,7 @@ def look(root: Path, **values) -> Inspection:
 def test_clean_images_give_no_warning_and_are_decoded_into_the_cache(image_folder: Make, cache: Path) -> None:
     seen = look(image_folder())
     assert seen.warnings == ()
-    assert seen.notes == (f"0 MB of pixels, decoded once and kept in {cache / 'decoded'}",)
+    assert seen.notes == (f"under 1 MB of pixels, decoded once and kept in {cache / 'decoded'}",)
     assert len(list(cache.glob("decoded/*.pixels"))) == 1
 
 
@@ -80,10 +80,10 @@ def test_of_very_many_pictures_a_part_is_looked_at_and_that_is_told(
     monkeypatch.setattr(inspection, "MOST_DECODED", 10)
     seen = look(image_folder())
     assert "duplicates were looked for among 10 of 20 images" in seen.notes
-    assert "0 MB of pixels, decoded when training begins" in seen.notes
+    assert "under 1 MB of pixels, decoded when training begins" in seen.notes
     assert not list(cache.glob("decoded/*.pixels"))
 
 
 def test_without_a_cache_images_are_kept_in_memory(image_folder: Make, monkeypatch) -> None:
     monkeypatch.setenv("PARETOVIT_CACHE", "off")
-    assert look(image_folder()).notes == ("0 MB of pixels, kept in memory",)
+    assert look(image_folder()).notes == ("under 1 MB of pixels, kept in memory",)
