@@ -36,6 +36,7 @@ OPTIONS = {
         "--device",
         "--image-size",
         "--json",
+        "--runtime",
         "--threads",
         "--timm",
     ],
