@@ -98,16 +98,14 @@ def test_an_image_that_cannot_be_decoded_any_more_makes_it_noise(
     image_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from workers.data import pixels
-    from workers.data.listing import DataError
 
-    def fail(path: Path, size: int) -> np.ndarray:
-        raise DataError(f"{path}: cannot be decoded")
+    def fail(file: object, size: int) -> np.ndarray:
+        raise OSError("broken data stream")
 
     source = source_of(DataSettings("folder", path=str(image_folder()), image_size=8))
-    monkeypatch.setattr(pixels, "decode", fail)
-    assert "cannot be decoded" in str(
-        sample.take(source, {"mean": "[1, 1, 1]", "scale": "[1, 1, 1]"}).missing
-    )
+    monkeypatch.setattr(pixels, "decode_open", fail)
+    found = sample.take(source, {"mean": "[1, 1, 1]", "scale": "[1, 1, 1]"})
+    assert "broken data stream" in str(found.missing)
 
 
 def test_a_source_of_another_digest_is_of_other_images() -> None:
