@@ -115,7 +115,7 @@ def _decode(pictures: Pictures, indices: np.ndarray, size: int, beat: Beat) -> n
     def decode(position: int) -> Bad | None:
         index = int(indices[position])
         try:
-            decoded[position] = pixels.decode_open(io.BytesIO(pictures.read(index)), size)
+            decoded[position] = pixels.decode(io.BytesIO(pictures.read(index)), size)
         except PermissionError as error:
             raise DataError(f"{pictures.shown[index]}: permission denied; make the file readable") from error
         except pixels.UNREADABLE as error:

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from PIL import Image, ImageOps
 
-from workers.data.listing import Beat, DataError
+from workers.data.listing import Beat
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,18 +44,9 @@ def fault(data: bytes, whole: bool = False) -> str:
     return ""
 
 
-def decode(path: Path, size: int) -> np.ndarray:
-    """The picture as uint8 [size, size, 3]: turned as its EXIF says, centre-cropped, bicubic. Raises DataError."""
-    try:
-        return decode_open(path, size)
-    except PermissionError as error:
-        raise DataError(f"{path}: permission denied; make the file readable") from error
-    except UNREADABLE as error:
-        raise DataError(f"{path}: {reason(error)}; {REMEDY}") from error
-
-
-def decode_open(file: Path | io.BytesIO, size: int) -> np.ndarray:
-    """The same; raises what Pillow does, one of UNREADABLE."""
+def decode(file: Path | io.BytesIO, size: int) -> np.ndarray:
+    """The picture as uint8 [size, size, 3]: turned as its EXIF says, centre-cropped, bicubic. Raises what Pillow does,
+    one of UNREADABLE."""
     with _opened(file) as image:
         image.draft("RGB", (2 * size, 2 * size))
         upright = ImageOps.exif_transpose(image)

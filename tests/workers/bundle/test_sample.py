@@ -103,7 +103,7 @@ def test_an_image_that_cannot_be_decoded_any_more_makes_it_noise(
         raise OSError("broken data stream")
 
     source = source_of(DataSettings("folder", path=str(image_folder()), image_size=8))
-    monkeypatch.setattr(pixels, "decode_open", fail)
+    monkeypatch.setattr(pixels, "decode", fail)
     found = sample.take(source, {"mean": "[1, 1, 1]", "scale": "[1, 1, 1]"})
     assert "broken data stream" in str(found.missing)
 
