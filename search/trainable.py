@@ -1,4 +1,8 @@
-"""What Ray Tune runs in a worker: one Job, reported epoch by epoch. Imports ray.tune and workers only."""
+"""What Ray Tune runs in a worker: one Job, reported epoch by epoch. Imports ray.tune and workers only.
+
+torch and timm are imported by the first job, not while a worker starts: Tune hands the job that a starting worker is
+for to any worker that comes free meanwhile, and ends the one that is starting. Beside short jobs none would come up.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from typing import Any
 from ray import tune
 
 from workers.job import Decision, EpochReport, Job
-from workers.perform import perform
 
 
 def run_job(config: dict[str, Any]) -> None:
@@ -25,4 +28,6 @@ def run_job(config: dict[str, Any]) -> None:
         return Decision.STOP if stop_file.exists() else Decision.CONTINUE
 
     tune.report({"started": True})
+    from workers.perform import perform
+
     tune.report({"outcome": perform(job, emit).to_json()})
