@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,25 +43,32 @@ def save(
 ) -> CheckpointRef:
     """Writes `checkpoints/<candidate>/<job>-<attempt>-epoch<epoch>.safetensors` below job.artifacts.
 
-    facts: further metadata, which `load_scored` gives back. The file appears under its name when it is complete and on
-    disk, or not at all. Raises OSError or MachineError, where there is no room for it, say.
+    facts: further metadata, which `load_scored` gives back. Raises what `write` raises.
     """
-    relative = path_of(job, epoch)
+    metadata = dict(facts or {}) | _identity(job, data_digest) | {"updates": str(training.updates)}
+    metadata["arch"] = job.spec.canonical
+    if training.loaded is not None:
+        metadata["weights"] = json.dumps(training.loaded)
+    return write(job, epoch, lambda path: save_file(_tensors(training), path, metadata))
+
+
+def write(job: Job, epoch: int, make: Callable[[Path], object]) -> CheckpointRef:
+    """Has `make` write a file, which appears under the checkpoint's name when it is complete and on disk, or never.
+
+    Raises OSError or MachineError, where there is no room for it, say.
+    """
+    relative = Path(FOLDER, str(job.candidate), f"{job.id}-{job.attempt}-epoch{epoch}.safetensors")
     path = Path(job.artifacts, relative)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = partial_of(path)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     partial = unfinished / path.name  # safetensors writes beside it first, under a name that we do not know
     try:
         unfinished.mkdir(exist_ok=True)
-        metadata = dict(facts or {}) | _identity(job, data_digest) | {"updates": str(training.updates)}
-        metadata["arch"] = job.spec.canonical
-        if training.loaded is not None:
-            metadata["weights"] = json.dumps(training.loaded)
         try:
-            save_file(_tensors(training), partial, metadata)
+            make(partial)
         except SafetensorError as error:  # what its Rust half has instead of an OSError
             raise MachineError(f"{path}: cannot be written ({error})") from error
-        with partial.open("rb") as file:
+        with partial.open("rb+") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             num_bytes = file.tell()
             os.fsync(file.fileno())
@@ -70,16 +77,6 @@ def save(
         shutil.rmtree(unfinished, ignore_errors=True)
     sync_folder(path.parent)
     return CheckpointRef(relative.as_posix(), epoch, sha256, num_bytes)
-
-
-def path_of(job: Job, epoch: int) -> Path:
-    """Where `save` writes, relative to job.artifacts."""
-    return Path(FOLDER, str(job.candidate), f"{job.id}-{job.attempt}-epoch{epoch}.safetensors")
-
-
-def partial_of(path: Path) -> Path:
-    """The folder that a checkpoint is written in."""
-    return path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
 
 
 def load(job: Job, training: Training, data_digest: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,8 +17,7 @@ from workers import checkpoint
 from workers.data.batches import resident
 from workers.errors import CandidateError, CheckpointError
 from workers.evaluate import evaluate
-from workers.files import sync_folder
-from workers.job import CheckpointRef, Emit, Job
+from workers.job import Emit, Job
 from workers.train import TrainResult, train
 
 
@@ -71,7 +68,7 @@ def _take_over(job: Job, path: Path, device: torch.device, between_steps: Callab
         raise CandidateError(f"{path}: holds another network than when the search began")
     if origin.data != data.digest:
         raise CandidateError(f"{path}: was trained on other images or splits (digest {origin.data})")
-    ref = _copied(job, path)
+    ref = checkpoint.write(job, 0, lambda copy: shutil.copyfile(path, copy))
     model = spaces.models.build(job.spec).to(device)
     try:
         checkpoint.load_scored(job.artifacts, ref, model)
@@ -79,23 +76,3 @@ def _take_over(job: Job, path: Path, device: torch.device, between_steps: Callab
         raise CandidateError(f"{path}: {error}") from error
     evaluation, _ = evaluate(model, data, "val", 0, job.settings.recipe.batch_size, between_steps)
     return TrainResult((), 0, ref, evaluation, data.digest, stopped=False)
-
-
-def _copied(job: Job, path: Path) -> CheckpointRef:
-    relative = checkpoint.path_of(job, 0)
-    target = Path(job.artifacts, relative)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = checkpoint.partial_of(target)
-    partial = unfinished / target.name
-    try:
-        unfinished.mkdir(exist_ok=True)
-        shutil.copyfile(path, partial)
-        with partial.open("rb+") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            num_bytes = file.tell()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    sync_folder(target.parent)
-    return CheckpointRef(relative.as_posix(), 0, sha256, num_bytes)
