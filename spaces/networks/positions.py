@@ -12,24 +12,17 @@ from timm.models import build_model_with_cfg
 from timm.models.eva import Eva
 from timm.models.vision_transformer import VisionTransformer
 
-default_cfgs: dict[str, dict[str, Any]] = {
-    "paretovit_sincos_vit": {
-        "url": "",
-        "num_classes": 1000,
-        "input_size": (3, 224, 224),
-        "fixed_input_size": True,
-        "first_conv": "patch_embed.proj",
-        "classifier": "head",
-    },
-    "paretovit_rotary_vit": {
-        "url": "",
-        "num_classes": 1000,
-        "input_size": (3, 224, 224),
-        "fixed_input_size": True,
-        "first_conv": "patch_embed.proj",
-        "classifier": "head",
-    },
+_CFG: dict[str, Any] = {
+    "url": "",
+    "num_classes": 1000,
+    "input_size": (3, 224, 224),
+    "fixed_input_size": True,
+    "first_conv": "patch_embed.proj",
+    "classifier": "head",
 }
+default_cfgs: dict[str, dict[str, Any]] = dict.fromkeys(
+    ("paretovit_sincos_vit", "paretovit_rotary_vit"), _CFG
+)
 """timm looks here while it registers the entry points."""
 
 

@@ -11,24 +11,17 @@ from timm.models import build_model_with_cfg
 from timm.models.swin_transformer import SwinTransformer, SwinTransformerBlock
 from timm.models.swin_transformer_v2 import SwinTransformerV2, SwinTransformerV2Block
 
-default_cfgs: dict[str, dict[str, Any]] = {
-    "paretovit_unshifted_swin": {
-        "url": "",
-        "num_classes": 1000,
-        "input_size": (3, 224, 224),
-        "fixed_input_size": True,
-        "first_conv": "patch_embed.proj",
-        "classifier": "head.fc",
-    },
-    "paretovit_unshifted_swinv2": {
-        "url": "",
-        "num_classes": 1000,
-        "input_size": (3, 224, 224),
-        "fixed_input_size": True,
-        "first_conv": "patch_embed.proj",
-        "classifier": "head.fc",
-    },
+_CFG: dict[str, Any] = {
+    "url": "",
+    "num_classes": 1000,
+    "input_size": (3, 224, 224),
+    "fixed_input_size": True,
+    "first_conv": "patch_embed.proj",
+    "classifier": "head.fc",
 }
+default_cfgs: dict[str, dict[str, Any]] = dict.fromkeys(
+    ("paretovit_unshifted_swin", "paretovit_unshifted_swinv2"), _CFG
+)
 """timm looks here while it registers the entry points."""
 
 

@@ -18,32 +18,17 @@ from timm.models.vision_transformer_sam import (
 from torch import Tensor
 from torch.nn import functional
 
-default_cfgs: dict[str, dict[str, Any]] = {
-    "paretovit_windowed_vit": {
-        "url": "",
-        "num_classes": 1000,
-        "input_size": (3, 224, 224),
-        "fixed_input_size": True,
-        "first_conv": "patch_embed.proj",
-        "classifier": "head.fc",
-    },
-    "paretovit_grid_vit": {
-        "url": "",
-        "num_classes": 1000,
-        "input_size": (3, 224, 224),
-        "fixed_input_size": True,
-        "first_conv": "patch_embed.proj",
-        "classifier": "head.fc",
-    },
-    "paretovit_subsampled_vit": {
-        "url": "",
-        "num_classes": 1000,
-        "input_size": (3, 224, 224),
-        "fixed_input_size": True,
-        "first_conv": "patch_embed.proj",
-        "classifier": "head.fc",
-    },
+_CFG: dict[str, Any] = {
+    "url": "",
+    "num_classes": 1000,
+    "input_size": (3, 224, 224),
+    "fixed_input_size": True,
+    "first_conv": "patch_embed.proj",
+    "classifier": "head.fc",
 }
+default_cfgs: dict[str, dict[str, Any]] = dict.fromkeys(
+    ("paretovit_windowed_vit", "paretovit_grid_vit", "paretovit_subsampled_vit"), _CFG
+)
 """timm looks here while it registers the entry points."""
 
 
