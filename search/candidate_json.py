@@ -35,9 +35,7 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
         "by_rung": {str(budgets[index]): dict(values) for index, values in sorted(row.by_rung.items())},
         "measured_how": view.measured_how_of(point),
         "epochs": epochs_of(reader, row),
-        "evaluations": [
-            dict(found.figures) | {"time": iso(found.time)} for found in results.evaluations(reader, row.id)
-        ],
+        "evaluations": _evaluations(reader, row),
         "measurements": measurements_of(reader, row),
         "attempts": attempts_of(reader, row),
         "artifacts": _artifacts(reader, search, row),

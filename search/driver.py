@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -364,19 +364,12 @@ class Driver:
             self._look_at(row)
 
     def _look_at(self, row: Candidate) -> None:
-        """Raises UserError when the teacher failed, or a baseline that a limit needs: the search has failed with it."""
+        """Raises UserError when the search has failed with it."""
         self._memory.look_at(row)
-        if row.number == candidates.TEACHER:
-            if row.state == CandidateState.FAILED:
-                self._fail(f"teacher {row.name!r} failed, and candidates were to learn from it: {row.reason}")
-            return
-        missing = self._memory.missing(row.name) if row.name is not None else []
-        if row.state == CandidateState.FAILED and missing:
-            self._fail(f"baseline {row.name!r} failed, and a constraint needs its {missing[0]}: {row.reason}")
-
-    def _fail(self, reason: str) -> NoReturn:
-        self._write(lambda _, search: searches.set_state(search, SearchState.FAILED, reason))
-        raise UserError(reason)
+        reason = self._memory.why_failed(row)
+        if reason is not None:
+            self._write(lambda _, search: searches.set_state(search, SearchState.FAILED, reason))
+            raise UserError(reason)
 
     def _tell_untold(self) -> None:
         for row in self._write(lambda s, _: candidates.untold(s, self.search_id)):

@@ -75,6 +75,17 @@ class Memory:
     def standings(self) -> list[rungs.Standing]:
         return [seen.standing for seen in self.seen.values()]
 
+    def why_failed(self, row: Candidate) -> str | None:
+        """Why the search cannot go on: its teacher failed, or a baseline that a limit needs; None where it can."""
+        if row.state != CandidateState.FAILED or row.name is None:
+            return None
+        if row.number == TEACHER:
+            return f"teacher {row.name!r} failed, and candidates were to learn from it: {row.reason}"
+        missing = self.missing(row.name)
+        if not missing:
+            return None
+        return f"baseline {row.name!r} failed, and a constraint needs its {missing[0]}: {row.reason}"
+
     def missing(self, baseline: str) -> list[str]:
         """Quantities that a relative limit needs of a baseline and that are not known yet."""
         known = self.baselines.get(baseline, {})

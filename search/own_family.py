@@ -164,6 +164,14 @@ def guarded(reference: str, what: str, call: Callable[[], T]) -> T:
     return given[0]
 
 
+def by_own_names(
+    families: Sequence[str] | None, own: Mapping[str, OwnFamily]
+) -> tuple[list[str] | None, dict[str, OwnFamily]]:
+    """The families that are named, those of `own` (by `module:Class`) by their own names; and these by name."""
+    names = None if families is None else [own[name].name if name in own else name for name in families]
+    return names, {family.name: family for family in own.values()}
+
+
 def own_family(reference: str, kind: type[Any]) -> OwnFamily:
     """Of the class that `reference` names. Raises SpaceError naming the member that is missing or wrong.
 

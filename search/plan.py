@@ -9,7 +9,7 @@ from typing import Any
 from search import rungs
 from search.config import SearchConfig, job_settings
 from search.objectives import Constraint, Quantity, parse_constraints, parse_objectives
-from search.own_family import OwnFamily, guarded
+from search.own_family import OwnFamily, by_own_names, guarded
 from spaces import analysis, deit
 from spaces.backbone import Backbone
 from spaces.baselines import SCALED, default_baseline, median_params
@@ -101,11 +101,7 @@ def make_plan(
     """
     task = Task(data.image_size, data.channels, len(data.class_names))
     config = config.with_preset(config.space.preset or preset_for(task.image_size))
-    own = own or {}
-    by_name = {family.name: family for family in own.values()}
-    families = config.space.families
-    if families is not None:
-        families = [own[name].name if name in own else name for name in families]
+    families, by_name = by_own_names(config.space.families, own or {})
     space = make_space(task, config.space.preset, families, config.space.ranges, informed, by_name)
     baselines = _baselines(config, space)
     return Plan(

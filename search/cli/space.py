@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +13,7 @@ from search.errors import UsageError
 if TYPE_CHECKING:
     from search.own_family import OwnFamily
     from spaces.space import Space
-    from spaces.spec import ArchSpec
+    from spaces.spec import ArchSpec, Task
 
 NUM_SAMPLES = 3
 NUM_DRAWN = 200
@@ -48,9 +48,8 @@ def space(
     json: Json = False,
 ) -> None:
     """Show what a preset searches: dimensions, size, samples and what they cost; or a timm model as a point."""
-    from search.own_families import find
     from spaces.dims import SpaceError
-    from spaces.registry import PRESETS, make_space, named_space, published_size
+    from spaces.registry import PRESETS, named_space, published_size
     from spaces.spec import Task
     from workers.errors import MachineError
 
@@ -72,15 +71,23 @@ def space(
         if named is not None:
             shown = named_space(named, task)
         else:
-            wanted = None if families is None else families.split(",")
-            own = find([name for name in wanted or () if ":" in name])
-            by_name = {family.name: family for family in own.values()}
-            if wanted is not None:
-                wanted = [own[name].name if name in own else name for name in wanted]
-            shown = make_space(task, preset, wanted, own=by_name)
+            shown, by_name = _of_preset(task, preset, None if families is None else families.split(","))
         _print(preset or named or "", shown, by_name, json)
     except (SpaceError, MachineError) as error:
         raise UsageError(f"space: {error}") from error
+
+
+def _of_preset(
+    task: Task, preset: str | None, families: Sequence[str] | None
+) -> tuple[Space, dict[str, OwnFamily]]:
+    """The space, and the families of the user's own that it has, by name."""
+    from search.own_families import find
+    from search.own_family import by_own_names
+    from spaces.registry import make_space
+
+    own = find([name for name in families or () if ":" in name])
+    wanted, by_name = by_own_names(families, own)
+    return make_space(task, preset, wanted, own=by_name), by_name
 
 
 def _print(name: str, shown: Space, own: Mapping[str, OwnFamily], as_json: bool) -> None:
