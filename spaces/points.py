@@ -112,16 +112,17 @@ class FamilySpace:
 
     def nearest(self, wanted: Mapping[str, Value], fixed: Mapping[str, Value]) -> Values | None:
         """The point with the `fixed` values that is closest to `wanted`, or None where no point has them."""
-        found: list[tuple[float, int, Values]] = []
+        best: tuple[float, int, Values] | None = None
         gaps = [self.gap(branch.switches, wanted) for branch in self.branches]
         for number in sorted(range(len(gaps)), key=gaps.__getitem__):
             # Branches after this one are at least as far away by their switches alone.
-            if found and gaps[number] > min(found)[0] + 1e-9:
+            if best is not None and gaps[number] > best[0] + 1e-9:
                 break
             values = self._nearest_in(self.branches[number], wanted, fixed)
             if values is not None:
-                found.append((self.gap(values, wanted), number, values))
-        return min(found)[2] if found else None
+                here = (self.gap(values, wanted), number, values)
+                best = here if best is None else min(best, here)
+        return None if best is None else best[2]
 
     def _nearest_in(
         self, branch: Branch, wanted: Mapping[str, Value], fixed: Mapping[str, Value]
