@@ -232,28 +232,62 @@ class Event(Base):
 
 
 class Request(Base):
-    """What somebody asks of a search's driver: pause, resume, stop, measure again. Anyone may append."""
+    """What somebody asks of a search's driver: pause, resume, stop, a note. Anyone may append. done: when it was
+    settled."""
 
     __tablename__ = "request"
     id: Mapped[int] = mapped_column(primary_key=True)
     search_id: Mapped[int] = mapped_column(ForeignKey("search.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str] = mapped_column(String(40))
-    payload: Mapped[dict[str, Any]]
+    payload: Mapped[dict[str, Any]]  # now, by, text
     created: Mapped[float]
     done: Mapped[float | None]
 
 
 class Queue(Base):
-    """Searches that wait for a runner. Filled by `submit`; unused until the runner exists."""
+    """Searches that wait for a runner, or are being run by one: owner_* and beat are the runner's.
+
+    search_id: of the search, once it has begun. claim: grows with every runner that takes the row, so that what an
+    earlier one has started can be told apart. held: not to be run before somebody asks for it.
+    """
 
     __tablename__ = "queue"
+    __table_args__ = (Index("ix_queue_state", "state"),)
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(120))
-    config: Mapped[dict[str, Any]]
+    search_id: Mapped[int | None] = mapped_column(ForeignKey("search.id", ondelete="CASCADE"), index=True)
+    config: Mapped[dict[str, Any]]  # of a search that has not begun
+    plugins: Mapped[dict[str, Any]]  # modules: those that were allowed as it was submitted
     priority: Mapped[int]
     window: Mapped[str | None] = mapped_column(String(40))
     state: Mapped[str] = mapped_column(String(20))
+    held: Mapped[bool] = mapped_column(default=False)
+    reason: Mapped[str | None] = mapped_column(Text)
     created: Mapped[float]
+    started: Mapped[float | None]  # when a runner took it last
+    ended: Mapped[float | None]
+    failures: Mapped[int] = mapped_column(default=0)  # in a row
+    not_before: Mapped[float | None]
+    claim: Mapped[int] = mapped_column(default=0)
+    owner_host: Mapped[str | None] = mapped_column(Text)
+    owner_boot: Mapped[str | None] = mapped_column(Text)
+    owner_pid: Mapped[int | None]
+    owner_started: Mapped[float | None]
+    beat: Mapped[int] = mapped_column(BigInteger, default=0)
+    beat_time: Mapped[float | None]
+
+
+class Runner(Base):
+    """A process that works the queue off. It takes its row away as it ends."""
+
+    __tablename__ = "runner"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    owner_host: Mapped[str] = mapped_column(Text)
+    owner_boot: Mapped[str] = mapped_column(Text)
+    owner_pid: Mapped[int]
+    owner_started: Mapped[float]
+    beat: Mapped[int] = mapped_column(BigInteger, default=0)
+    beat_time: Mapped[float]
 
 
 class Writer(Base):
