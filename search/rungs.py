@@ -7,7 +7,7 @@ first, as in Schmucker et al., "Multi-objective Asynchronous Successive Halving"
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from search import pareto
@@ -15,6 +15,14 @@ from search.states import TERMINAL_CANDIDATE, CandidateState
 
 REDUCTION = 3
 _MAX_AUTO_RUNGS = 3
+
+Fits = Callable[[int, int], bool]
+"""(candidate, rung index to train to) -> whether there is time for it."""
+
+
+def _always(number: int, rung: int) -> bool:
+    del number, rung
+    return True
 
 
 @dataclass(frozen=True)
@@ -65,18 +73,22 @@ def resolve(rungs: str | Sequence[int], epochs: int, sampler: str) -> tuple[int,
 
 
 def next_promotion(
-    standings: Collection[Standing], num_rungs: int, maximise: Sequence[bool], *, closing: bool
+    standings: Collection[Standing],
+    num_rungs: int,
+    maximise: Sequence[bool],
+    *,
+    closing: bool,
+    fits: Fits = _always,
 ) -> tuple[int, int] | None:
     """(candidate, rung index to train to), or None when nobody has earned it yet.
 
     Of those that completed a rung, the best third goes on, rounded down while more may come. Once the search is
     `closing` (no new candidate will come), rungs are settled from the lowest up, when nobody is on the way to
-    them: the third is rounded up, and is never fewer than one more than there are objectives, so that even a small
-    search ends in a front.
+    them: `quota` go on, so that even a small search ends in a front. Whom there is no time for is passed over.
     """
     for rung in reversed(range(num_rungs - 1)):
         completed = [s for s in standings if rung in s.scores]
-        number = _best_of(completed, rung, len(completed) // REDUCTION, maximise)
+        number = _best_of(completed, rung, len(completed) // REDUCTION, maximise, fits)
         if number is not None:
             return number, rung + 1
     if not closing:
@@ -85,20 +97,47 @@ def next_promotion(
         if any(s.coming and s.reached <= rung for s in standings):
             return None
         completed = [s for s in standings if rung in s.scores]
-        quota = max(-(-len(completed) // REDUCTION), min(len(completed), len(maximise) + 1))
-        number = _best_of(completed, rung, quota, maximise)
+        number = _best_of(completed, rung, quota(len(completed), len(maximise)), maximise, fits)
         if number is not None:
             return number, rung + 1
     return None
 
 
-def _best_of(completed: Sequence[Standing], rung: int, quota: int, maximise: Sequence[bool]) -> int | None:
-    """The best candidate among the first `quota` that still waits at `rung`; None when there is none."""
-    if sum(s.reached > rung for s in completed) >= quota:
+def next_filler(
+    standings: Collection[Standing], num_rungs: int, maximise: Sequence[bool], fits: Fits
+) -> tuple[int, int] | None:
+    """(candidate, rung index to train to): the best that waits and that there is time for, at the highest rung, whether
+    it has earned it or not. For time that nothing else can use."""
+    for rung in reversed(range(num_rungs - 1)):
+        completed = [s for s in standings if rung in s.scores]
+        number = _best_of(completed, rung, len(completed), maximise, fits)
+        if number is not None:
+            return number, rung + 1
+    return None
+
+
+def quota(completed: int, num_objectives: int) -> int:
+    """How many of those that completed a rung go on once no more will come: a third, rounded up, and never fewer than
+    one more than there are objectives, where there are so many."""
+    return max(-(-completed // REDUCTION), min(completed, num_objectives + 1))
+
+
+def _best_of(
+    completed: Sequence[Standing], rung: int, number: int, maximise: Sequence[bool], fits: Fits
+) -> int | None:
+    """The best candidate among the first `number` that still waits at `rung` and fits; None when there is none.
+
+    Whom there is no time for leaves its place to the next.
+    """
+    places = number - sum(s.reached > rung for s in completed)
+    if places <= 0:
         return None
     waiting = {s.number for s in completed if s.waiting and s.reached == rung}
-    ranking = order({s.number: s.scores[rung] for s in completed}, maximise)[:quota]
-    return next((number for number in ranking if number in waiting), None)
+    unfit = {n for n in waiting if not fits(n, rung + 1)}
+    if unfit == waiting:
+        return None
+    ranking = [n for n in order({s.number: s.scores[rung] for s in completed}, maximise) if n not in unfit]
+    return next((n for n in ranking[:number] if n in waiting), None)
 
 
 def order(values: Mapping[int, Sequence[float]], maximise: Sequence[bool]) -> list[int]:
