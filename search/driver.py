@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from search import gate, hints, lease, news, reconcile, rungs
+from search import ending, gate, hints, lease, news, reconcile, requests, rungs
 from search.dispatch import Dispatcher
 from search.errors import UserError
 from search.memory import Memory
@@ -26,6 +26,7 @@ from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, Sear
 from search.store.models import Candidate, JobRow, Search
 from search.store.session import Store
 from search.store.write import candidates, jobs, results, searches
+from search.store.write import requests as rows_of_requests
 from search.study import Study
 from spaces.dims import SpaceError
 from workers.job import Decision, EpochReport, Job, Kind, Outcome
@@ -47,6 +48,7 @@ class Driver:
 
     device_id: the device that its measurements come from. deadline: UTC seconds.
     drain_wanted: set to a reason (by a signal handler, which may not write), it drains at the next call.
+    wanted: what the open requests come to.
     on_event: told in words what happens; on_status: how far the search is, after every change.
     """
 
@@ -63,6 +65,7 @@ class Driver:
     lease: int = 0
     drain_wanted: str | None = None
     draining: bool = False
+    wanted: requests.Wanted = requests.GO_ON
     _memory: Memory = field(init=False)
     _since: dict[tuple[int, int], float] = field(default_factory=dict)
     _last_beat: float = 0.0
@@ -86,6 +89,7 @@ class Driver:
 
         def take(session: Session) -> int:
             number = searches.take(session, self.search_id, owner, silent_beat)
+            rows_of_requests.settle(session, self.search_id)  # who starts a driver wants it to go on
             prepare(session)
             return number
 
@@ -120,7 +124,7 @@ class Driver:
         """The next job, dispatched under a new attempt; WAIT while something running decides what follows;
         FINISHED when nothing runs and nothing will."""
         self.beat()
-        while not self.draining and not self._past_deadline():
+        while not (self.draining or self.wanted.state or self._past_deadline()):
             job = self._write(lambda s, _: self._dispatcher.next(s, self._parked.keys()))
             if job is not None:
                 self._since[job.id, job.attempt] = time.monotonic()
@@ -134,7 +138,7 @@ class Driver:
         return Idle.FINISHED
 
     def progress(self, report: EpochReport) -> Decision:
-        """Keeps an epoch's report. STOP when its attempt is stale or the deadline has passed."""
+        """Keeps an epoch's report. STOP when its attempt is stale, the deadline has passed or a request wants it."""
         self.beat()
 
         def work(session: Session, _: Search) -> bool:
@@ -145,7 +149,8 @@ class Driver:
             return True
 
         believed = self._write(work)
-        return Decision.CONTINUE if believed and not self._past_deadline() else Decision.STOP
+        ends = self.wanted.now or self._past_deadline()
+        return Decision.CONTINUE if believed and not ends else Decision.STOP
 
     def finish(self, outcome: Outcome) -> bool:
         """Keeps an outcome, once. False when it is stale and was refused."""
@@ -209,7 +214,7 @@ class Driver:
         return [key for key, since in self._since.items() if now - since > limit]
 
     def beat(self) -> None:
-        """Moves the lease's counter, at most every few seconds."""
+        """Moves the lease's counter, at most every few seconds, and looks at what is asked for."""
         if self.drain_wanted is not None:
             self.drain(self.drain_wanted)
         now = time.monotonic()
@@ -218,11 +223,14 @@ class Driver:
         self._last_beat = now
         self.store.check_there()
 
-        def work(_: Session, search: Search) -> None:
+        def work(session: Session, search: Search) -> requests.Wanted:
             search.beat += 1
             search.beat_time = time.time()
+            return requests.heed(session, search, drains=self.draining)
 
-        self._write(work)
+        before, self.wanted = self.wanted, self._write(work)
+        if self.wanted != before:
+            self.on_event(self.wanted.reason or "goes on, on request")
 
     def _decide(self) -> bool:
         """Adds one thing to do. False when nothing can be decided before something running ends."""
@@ -276,18 +284,10 @@ class Driver:
 
     def _end(self) -> None:
         """Nothing runs and nothing will: settles the states, and tells Optuna what that ended."""
-        late = self._past_deadline()
+        over = "the deadline has passed" if self._past_deadline() else None
 
         def work(session: Session, search: Search) -> None:
-            if self.draining and not late:
-                searches.set_state(search, SearchState.PAUSED, search.reason)
-                return
-            why = "the deadline has passed" if late else "earned no further rung"
-            jobs.cancel_pending(session, self.search_id, why)
-            for row in candidates.open_ones(session, self.search_id):
-                candidates.set_state(row, CandidateState.STOPPED, why)
-            searches.set_state(search, SearchState.FINISHED, why if late else None)
-            results.add_event(session, self.search_id, "end", why if late else "every candidate has ended")
+            ending.settle(session, search, self.wanted, drains=self.draining, over=over)
 
         self._write(work)
         self._read_back()

@@ -8,8 +8,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from search.errors import UserError
-from search.states import AttemptState, JobState
-from search.store.models import JobRow, Search
+from search.store.models import Search
 from search.store.session import Store
 from search.store.write import jobs, results
 from workers import checkpoint
@@ -27,11 +26,7 @@ def settle_leftovers(session: Session, search: Search, device_id: str) -> int:
             f"search {search.name!r} was measured on {search.device_id}, and this device is {device_id}: "
             "one front holds one device; resume it there, or start another search here"
         )
-    left = jobs.running_attempts(session, search.id)
-    for attempt in left:
-        jobs.end_attempt(attempt, AttemptState.LOST, "its driver ended")
-        session.get_one(JobRow, attempt.job_id).state = JobState.PENDING
-    return len(left)
+    return jobs.lose_running(session, search.id, "its driver ended")
 
 
 def remove_unknown_checkpoints(store: Store, search_id: int, artifacts: Path) -> None:

@@ -43,7 +43,17 @@ class AttemptState(StrEnum):
     FENCED = "fenced"
 
 
+class QueueState(StrEnum):
+    """Of a row of the queue. ended: its search has, or it was taken out before that began. failed: it never began."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    ENDED = "ended"
+    FAILED = "failed"
+
+
 TERMINAL_CANDIDATE = frozenset(
     {CandidateState.REJECTED, CandidateState.STOPPED, CandidateState.FINISHED, CandidateState.FAILED}
 )
+ACTIVE_QUEUE = (QueueState.WAITING, QueueState.RUNNING)
 ENDED_SEARCH = frozenset({SearchState.FINISHED, SearchState.STOPPED, SearchState.FAILED})

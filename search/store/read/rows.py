@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from search.states import AttemptState, CandidateState, JobState, SearchState
+from search.states import AttemptState, CandidateState, JobState, QueueState, SearchState
 from spaces.spec import ArchSpec
 
 
@@ -182,3 +182,45 @@ class EventView:
     kind: str
     candidate: int | None
     text: str
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """A search that waits for a runner, or is run by one. search_id: of the search, once it has begun. modules: that
+    were allowed as it was submitted. held: not to be run before somebody asks for it. started: when a runner took it
+    last. The rest is that runner's lease; claim tells it from earlier ones."""
+
+    id: int
+    name: str
+    search_id: int | None
+    modules: tuple[str, ...]
+    priority: int
+    window: str | None
+    state: QueueState
+    held: bool
+    reason: str | None
+    created: float
+    started: float | None
+    ended: float | None
+    failures: int
+    not_before: float | None
+    claim: int
+    owner_host: str | None
+    owner_boot: str | None
+    owner_pid: int | None
+    owner_started: float | None
+    beat: int
+    beat_time: float | None
+
+
+@dataclass(frozen=True)
+class RunnerRow:
+    """A process that works the queue off, as its lease tells."""
+
+    id: int
+    owner_host: str
+    owner_boot: str
+    owner_pid: int
+    owner_started: float
+    beat: int
+    beat_time: float

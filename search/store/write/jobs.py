@@ -101,6 +101,16 @@ def cancel_pending(session: Session, search_id: int, reason: str) -> None:
         end_job(row, JobState.CANCELLED, reason)
 
 
+def lose_running(session: Session, search_id: int, reason: str) -> int:
+    """Ends the attempts that nobody is at any more and puts their jobs back; returns how many. They do not count as
+    tries."""
+    left = running_attempts(session, search_id)
+    for attempt in left:
+        end_attempt(attempt, AttemptState.LOST, reason)
+        session.get_one(JobRow, attempt.job_id).state = JobState.PENDING
+    return len(left)
+
+
 def end_attempt(
     attempt: Attempt, state: AttemptState, reason: str | None = None, detail: str | None = None
 ) -> None:

@@ -55,7 +55,7 @@ def create(
 
 def reconfigure(session: Session, search_id: int, config: dict[str, Any], deadline: float | None) -> None:
     """Replaces the config of a search whose lease was taken in this transaction. One that had ended is queued again."""
-    row = _locked(session, search_id)
+    row = locked(session, search_id)
     row.config, row.deadline = config, deadline
     if SearchState(row.state) in ENDED_SEARCH:
         row.state, row.reason, row.ended = SearchState.QUEUED, None, None
@@ -66,7 +66,7 @@ def take(session: Session, search_id: int, owner: lease.Owner, silent_beat: int 
 
     silent_beat: the counter that a driver on another host was seen not to move for a whole TTL.
     """
-    row = _locked(session, search_id)
+    row = locked(session, search_id)
     mine = (row.owner_host, row.owner_pid, row.owner_boot) == (owner.host, owner.pid, owner.boot)
     is_silent = row.beat == silent_beat and not lease.is_here(row)
     if not (mine or is_silent) and (lease.alive(row) or (row.owner_host and not lease.is_here(row))):
@@ -96,7 +96,7 @@ def fence(session: Session, search_id: int, lease_number: int) -> Search:
 
     Every write of a driver starts with it, so that a driver that was taken over changes nothing.
     """
-    row = _locked(session, search_id)
+    row = locked(session, search_id)
     if row.lease != lease_number:
         raise LeaseLost(f"search {row.name!r} was taken over by process {row.owner_pid} on {row.owner_host}")
     return row
@@ -111,5 +111,6 @@ def set_state(row: Search, state: SearchState, reason: str | None = None) -> Non
     row.ended = time.time() if state in ENDED_SEARCH else None
 
 
-def _locked(session: Session, search_id: int) -> Search:
+def locked(session: Session, search_id: int) -> Search:
+    """The search's row, which no other transaction changes before this one has ended."""
     return session.scalars(select(Search).where(Search.id == search_id).with_for_update()).one()

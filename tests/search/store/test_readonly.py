@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from search.store.location import locate
+from search.store.migrations import REVISIONS
 from search.store.read.searches import searches
 from search.store.readonly import DatabaseMissing, DatabaseUnreadable, ReadOnlyStore, may_read_only
 from search.store.session import open_store
@@ -115,8 +116,8 @@ def test_databases_of_others_and_of_other_versions_are_left_alone(path: Path, tm
 
 
 def test_an_older_version_is_not_brought_forward(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.store.readonly.REVISIONS", ("0001", "0002"))
-    monkeypatch.setattr("search.store.readonly.HEAD", "0002")
+    monkeypatch.setattr("search.store.readonly.REVISIONS", (*REVISIONS, "9000"))
+    monkeypatch.setattr("search.store.readonly.HEAD", "9000")
     with pytest.raises(DatabaseUnreadable, match="paretovit db upgrade"):
         names(path)
 
