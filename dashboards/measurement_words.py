@@ -52,6 +52,26 @@ def _software(m: MeasurementView) -> str:
     return ", ".join(f"{name} {version}" for name, version in m.figures.get("software", {}).items()) or "–"
 
 
+def _energy(m: MeasurementView) -> str:
+    source = str(m.figures.get("energy_source") or "")
+    if m.figures.get("energy_mj") is None:
+        return source or "–"
+    return f"{words.number('energy_mj', m.figures['energy_mj'])} ({source})"
+
+
+def _state(m: MeasurementView) -> str:
+    found = {name: value for name, value in m.figures.get("conditions", {}).items() if value is not None}
+    return ", ".join(f"{name.replace('_', ' ')} {_told(value)}" for name, value in found.items()) or "–"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, list):
+        return " and ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return words.significant(value) if isinstance(value, float) else str(value)
+
+
 def _remarks(m: MeasurementView) -> str:
     cached = ["taken over from an earlier measurement"] if m.is_cached else []
     return ", ".join([*(str(flag) for flag in m.figures["flags"]), *cached]) or "none"
@@ -66,15 +86,18 @@ _LINES: tuple[tuple[str, Callable[[MeasurementView], Any]], ...] = (
     ("Batch of the latency", lambda m: str(m.batch_size)),
     ("Protocol", lambda m: m.protocol),
     ("Software", _software),
+    ("State of the device", _state),
     ("Latency, median (ms), 95% interval", _latency),
     ("Latency, 95th percentile (ms)", _figure("latency_ms_p95")),
     ("Latency, 99th percentile (ms)", _figure("latency_ms_p99")),
+    ("Time on the device (ms), median", _figure("device_ms", "latency_ms")),
     ("Spread: interquartile range ÷ median", _percent("latency_ms_spread")),
     ("Standard error of the median", _percent("latency_relative_error")),
     ("Calls", _calls),
     ("Throughput (images/s)", _throughput),
     ("Peak memory (MB)", _figure("peak_memory_mb")),
     ("Size of the weights (MB)", _figure("model_mb")),
+    ("Energy an image (mJ)", _energy),
     ("Time to build (s)", _figure("build_seconds")),
     ("First call (ms)", _figure("first_call_ms")),
     ("Time of the measurement (s)", _figure("seconds")),

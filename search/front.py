@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Known = tuple[dict[str, float], dict[str, tuple[float, float]]]
 """Of a candidate: values by quantity, and the intervals of those that have one."""
 
-MEASURED = ("latency_ms", "latency_ms_p95", "throughput", "peak_memory_mb", "model_mb")
+MEASURED = ("latency_ms", "latency_ms_p95", "throughput", "peak_memory_mb", "energy_mj", "model_mb")
 
 
 class Standing(StrEnum):
@@ -205,7 +205,7 @@ def _known(row: CandidateRow, figures: Mapping[str, Any] | None) -> Known:
     }
     intervals = {name: interval for name, interval in row.intervals.items() if name in values}
     if figures is not None:
-        values |= {name: figures[name] for name in MEASURED}
+        values |= {name: figures[name] for name in MEASURED if figures.get(name) is not None}
         intervals["latency_ms"] = (figures["latency_ms_low"], figures["latency_ms_high"])
     return {name: values[name] for name in QUANTITIES if name in values}, intervals
 

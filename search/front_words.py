@@ -48,7 +48,17 @@ def _cost(figures: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         "throughput": f"images a second at batch {_range(batches)} {alone}",
         "peak_memory_mb": f"device memory, on a CPU resident growth of the process, {place}",
         "model_mb": f"weights in {first['precision']}",
+        **_energy(figures, place),
     }
+
+
+def _energy(figures: Sequence[Mapping[str, Any]], place: str) -> dict[str, str]:
+    sources = sorted({row["energy_source"] for row in figures if row.get("energy_mj") is not None})
+    return (
+        {"energy_mj": f"an image, less idle, counted by {' and by '.join(sources)}, {place}"}
+        if sources
+        else {}
+    )
 
 
 def _calls(figures: Sequence[Mapping[str, Any]]) -> str:

@@ -25,6 +25,8 @@ def measured_values(measurement: Measurement) -> tuple[dict[str, float], dict[st
         "peak_memory_mb": measurement.peak_memory_mb,
         "model_mb": measurement.model_mb,
     }
+    if measurement.energy_mj is not None:
+        values["energy_mj"] = measurement.energy_mj
     return values, {"latency_ms": (measurement.latency_ms_low, measurement.latency_ms_high)}
 
 

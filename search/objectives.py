@@ -41,6 +41,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         Quantity("latency_ms_p95", "min", "ms", "cost", "latency, 95th percentile"),
         Quantity("throughput", "max", "images/s", "cost", "throughput"),
         Quantity("peak_memory_mb", "min", "MB", "cost", "peak memory"),
+        Quantity("energy_mj", "min", "mJ", "cost", "energy an image"),
         Quantity("model_mb", "min", "MB", "cost", "size of the weights"),
         Quantity("params", "min", "", "cost", "parameters"),
         Quantity("flops", "min", "", "cost", "FLOPs an image"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from search import gate, provenance
+from search import energy, gate, provenance
 from search.errors import UserError
 from search.objectives import resolve
 from search.plan import Plan, closed_form
@@ -16,7 +16,7 @@ from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
 from spaces.dims import Point
 from spaces.spec import ArchSpec
-from workers.job import Evaluation, Kind, Outcome, Status
+from workers.job import Evaluation, Kind, Measurement, Outcome, Status
 
 Baselines = Mapping[str, Mapping[str, float]]
 
@@ -110,7 +110,11 @@ class Settler:
     def measure(self, session: Session, row: Candidate, baselines: Baselines) -> None:
         """Takes a figure measured before under the same conditions, or adds a job that measures."""
         source = results.cached_measurement(
-            session, row.digest, device_id=self.device_id, **self.plan.measurement_key
+            session,
+            row.digest,
+            device_id=self.device_id,
+            needs=(energy.NAME,) if energy.is_wanted(self.plan) else (),
+            **self.plan.measurement_key,
         )
         if source is None:
             jobs.add(session, row, Kind.MEASURE)
@@ -120,7 +124,7 @@ class Settler:
             candidates.learn(row, {k: v for k, v in twin.measured.items() if k == "params"}, {})
         measurement = results.as_measurement(source)
         results.add_measurement(session, row, measurement, None, source)
-        self._measured(session, row, gate.measured_values(measurement), baselines)
+        self._measured(session, row, measurement, baselines)
 
     def settle(
         self,
@@ -264,17 +268,22 @@ class Settler:
         results.add_measurement(session, candidate, outcome.measurement, attempt)
         if "params" in outcome.notes:
             candidates.learn(candidate, {"params": float(outcome.notes["params"])}, {})
-        self._measured(session, candidate, gate.measured_values(outcome.measurement), baselines)
+        self._measured(session, candidate, outcome.measurement, baselines)
 
     def _measured(
         self,
         session: Session,
         row: Candidate,
-        measured: tuple[dict[str, float], dict[str, gate.Interval]],
+        measurement: Measurement,
         baselines: Baselines,
     ) -> None:
         """Keeps the figures and passes the gate: rejected, or on to its first training."""
-        candidates.learn(row, *measured)
+        candidates.learn(row, *gate.measured_values(measurement))
+        lacking = energy.lacking(self.plan, row.measured, measurement.energy_source)
+        if lacking is not None:
+            candidates.set_state(row, CandidateState.FAILED, lacking)
+            results.add_event(session, self.search_id, "failed", lacking, row.number)
+            return
         last = len(self.plan.rungs) - 1
         if row.number < 0:
             candidates.set_state(row, CandidateState.MEASURED)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from search import backbones, deadline, own_families, pretrained, recipes, teaching
+from search import backbones, deadline, energy, own_families, pretrained, recipes, teaching
 from search.config import SearchConfig, sections
 from search.errors import UsageError
 from search.plan import Plan, closed_form, make_plan
@@ -216,6 +216,7 @@ def _check_device(config: SearchConfig) -> None:
     try:
         device.check(config.cost.device)
         _check_runtime(config)
+        energy.check(config)
     except DeviceError as error:
         raise config.error("cost.device", str(error)) from None
 

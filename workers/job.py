@@ -18,7 +18,15 @@ from workers.settings import CostSettings, DataSettings, JobSettings, LimitSetti
 
 class Kind(StrEnum):
     MEASURE = "measure"
+    """reference: measures as `measure` does, to see whether the device is as it was; no candidate gets the figures."""
+
     TEACH = "teach"
+    REFERENCE = "reference"
+@@ -25,0 +31,4 @@ class Kind(StrEnum):
+MEASURING = frozenset({Kind.MEASURE, Kind.REFERENCE})
+"""Kinds that take the search's device for themselves, and whose outcome is a Measurement."""
+
+
     TRAIN = "train"
     EVALUATE = "evaluate"
 
@@ -169,6 +177,11 @@ class Measurement:
     latency_ms_high: float
     latency_ms_p95: float
     latency_ms_p99: float | None
+    device_ms: of the same call, what passed on the device by its own clock (events), median; null on a CPU.
+    energy_mj: an image, less what the device takes idle; null where it could not be told. energy_source: what counted
+        it, or why there is none; empty in measurements of before.
+    conditions: of the device as the calls ended, by name with units (`workers.measure.conditions`); null where it
+        cannot be read.
     latency_ms_spread: float
     latency_relative_error: float
     num_samples: int
@@ -196,6 +209,10 @@ class Evaluation:
 
     split: str
     epoch: int
+    device_ms: float | None = None
+    energy_mj: float | None = None
+    energy_source: str = ""
+    conditions: Mapping[str, Any] = field(default_factory=dict)
     num_images: int
     accuracy: float
     accuracy_low: float

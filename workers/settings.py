@@ -257,6 +257,8 @@ class LimitSettings:
     step_seconds: float = 300.0
     job_seconds: float = 24 * 3600.0
     max_attempts: int = 3
+    energy_seconds: how long energy is counted for, on devices that have a counter; 0 leaves it out.
+    drift_minutes: how often a reference model is measured again, to see whether the device is as it was; 0 for never.
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
@@ -267,6 +269,8 @@ class LimitSettings:
 
 @dataclass(frozen=True)
 class JobSettings:
+    energy_seconds: float = 2.0
+    drift_minutes: float = 30.0
     """All settings that a worker needs for any job of one search."""
 
     data: DataSettings
@@ -278,5 +282,14 @@ class JobSettings:
 def _within(name: str, value: float, low: float, high: float) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name}: {value} is not a number to use")
+        if self.energy_seconds != 0:
+            _within("energy_seconds", self.energy_seconds, 2, 60)
+        if self.drift_minutes != 0:
+            _within("drift_minutes", self.drift_minutes, 0.01, 24 * 60)
+
+    @property
+    def used_precision(self) -> Precision:
+        """What `auto` comes to, too."""
+        return "fp32" if self.precision == "auto" else self.precision
     if not low <= value <= high:
         raise ValueError(f"{name}: {value} is outside {low:g} to {high:g}")

@@ -1,8 +1,8 @@
-"""Work on the machine that a measurement did not start: what other processes took of the cores meanwhile, and what
-kept the measuring thread from its own.
+"""Work on a device that a measurement did not start: on a CPU what other processes took of the cores meanwhile, and
+what kept the measuring thread from its own; on a GPU what they took of it, and timings that scatter.
 
 Jobs of ours step aside for the device's lock; a browser, a backup or another user does not. What they take is read
-from the system's own counters, whose ticks of 10 ms are allowed for.
+from the system's own counters, whose ticks of 10 ms are allowed for, and on a GPU from the driver's samples.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import time
 from dataclasses import dataclass
 
 import psutil
+
+from workers.device import Device
+from workers.measure.nvml import gpu_of
 
 MAX_OTHERS_SHARE = 0.2
 """Of one core. A quiet machine's own services stay under 0.05."""
@@ -34,8 +37,37 @@ class Load:
         return kept_off or self.others_share * self.seconds > MAX_OTHERS_SHARE * self.seconds + TICKS_SECONDS
 
 
+MAX_GPU_SHARE = 0.05
+"""Of a GPU. A desktop that draws nothing takes 0."""
+MAX_GPU_SPREAD = 0.2
+"""Interquartile range of the calls ÷ their median; work on another stream of the same process shows in nothing else."""
+
+
+@dataclass(frozen=True)
+class GpuLoad:
+    """While something was timed on a GPU. others_share: of the GPU, what other processes took; None where the driver
+    does not tell. spread: of the timings."""
+
+    others_share: float | None
+    spread: float
+
+    def is_contended(self) -> bool:
+        return (self.others_share or 0.0) > MAX_GPU_SHARE or self.spread > MAX_GPU_SPREAD
+
+
+class GpuWatch:
+    """Of one GPU, from its making on. A share of the GPU is told from samples of the driver, a few a second."""
+
+    def __init__(self, device: Device) -> None:
+        self._gpu = gpu_of(device)
+        self._since_us = time.time_ns() // 1000
+
+    def load(self, spread: float) -> GpuLoad:
+        return GpuLoad(None if self._gpu is None else self._gpu.others_share(self._since_us), spread)
+
+
 class Watch:
-    """Reads the counters as it is made, and again when it is asked."""
+    """Of the CPU. Reads the counters as it is made, and again when it is asked."""
 
     def __init__(self) -> None:
         self._wall, self._thread = time.perf_counter(), time.thread_time()

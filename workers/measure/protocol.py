@@ -7,9 +7,11 @@ Torch's threads are set as the settings say and Python's garbage collector is of
 2. Under the device's exclusive lock: the first call; warm-up until the rate is stable; repeats of one call (input
    copy included, synchronised, host clock) until the median is known well enough; throughput at a few larger
    batches. The input is the same each time, so that caches are hot.
-3. Where work that is not ours disturbed step 2 on a CPU, it is done again, at most twice; the least disturbed one
-   counts, and is flagged where it was disturbed too.
-4. Peak memory, with the device shared again: what other processes do does not change it.
+3. Where work that is not ours disturbed step 2, it is done again, at most twice; the least disturbed one counts, and
+   is flagged where it was disturbed too. The state of the device is read as it ends.
+4. Still alone: on a GPU the same call by the device's clock; where the device counts energy, what the call takes, for
+   `cost.energy_seconds`.
+5. Peak memory, with the device shared again: what other processes do does not change it.
 
 The name changes whenever figures of before and after could differ for a reason other than the network.
 """
@@ -18,10 +20,12 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from dataclasses import dataclass
 from importlib import metadata
+from typing import Any
 
 import numpy as np
 import timm
@@ -33,14 +37,17 @@ from workers import lock
 from workers.device import Device, resolve
 from workers.errors import DeviceError
 from workers.job import Measurement
-from workers.measure import PROTOCOL, inputs, malloc, memory, timing
+from workers.measure import PROTOCOL, conditions, energy, inputs, malloc, memory, timing
+from workers.measure.contention import GpuLoad, GpuWatch
+from workers.measure.device_time import device_time_ms
 from workers.runtimes import torch_runtime
-from workers.runtimes.torch_runtime import Model
+from workers.runtimes.torch_runtime import Model, OnStream
 from workers.settings import CostSettings, Runtime
 
 Timings = tuple[float, timing.Latency, tuple[float, int]]
 """First call in ms, latency, and (images a second, batch size)."""
 
+DEVICE_TIME_SHARE = 0.2
 THROUGHPUT_SHARE = 0.3
 MEMORY_SHARE = 0.15
 MAX_REPEATS = 2
@@ -74,8 +81,13 @@ def measure(
         model.synchronize()
         build_seconds = time.perf_counter() - build_start
         beat()
-        first_call_ms, latency, throughput = _undisturbed(
-            device, cost, partial(_timings, model, pixels, cost, beat, latency_limits), waiting
+        first_call_ms, timed, throughput = _undisturbed(
+            device, partial(_timings, model, pixels, cost, beat, latency_limits), waiting
+        latency = timed.latency
+        beat()
+        with lock.exclusive(device.lock, waiting):
+            device_ms = _device_ms(model, pixels, cost)
+            energy_used = _energy(device, model, pixels, cost, beat)
         )
         beat()
         peak_mb = memory.peak_memory_mb(
@@ -100,7 +112,11 @@ def measure(
         build_seconds=build_seconds,
         first_call_ms=first_call_ms,
         seconds=time.perf_counter() - start,
-        flags=_flags(device, cost, latency),
+        flags=("contended",) if timed.is_contended(cost.threads) else (),
+        device_ms=device_ms,
+        energy_mj=energy_used.energy_mj,
+        energy_source=energy_used.source,
+        conditions={**timed.conditions, "idle_power_w": energy_used.idle_w},
         software=_software(cost.runtime),
     )
 
@@ -136,24 +152,62 @@ def _software(runtime: Runtime) -> dict[str, str]:
     return {**found, "system": platform.platform()}
 
 
-def _flags(device: Device, cost: CostSettings, latency: timing.Latency) -> tuple[str, ...]:
-    """`contended` where other work than ours disturbed it; a GPU's is not noticed."""
-    is_contended = not device.is_cuda and latency.load.is_contended(cost.threads)
-    return ("contended",) if is_contended else ()
+@dataclass(frozen=True)
+class Timed:
+    """A latency, what disturbed it, and the state that the device was in. gpu_load: None on a CPU."""
+
+    latency: timing.Latency
+    gpu_load: GpuLoad | None
+    conditions: Mapping[str, Any]
+
+    def is_contended(self, threads: int) -> bool:
+        """Whether other work than ours disturbed it."""
+        if self.gpu_load is not None:
+            return self.gpu_load.is_contended()
+        return self.latency.load.is_contended(threads)
+
+    @property
+    def disturbance(self) -> tuple[float, float]:
+        """Less is better."""
+        if self.gpu_load is not None:
+            return self.gpu_load.others_share or 0.0, self.gpu_load.spread
+        return self.latency.load.others_share, -self.latency.load.own_share
 
 
 def _undisturbed(
-    device: Device, cost: CostSettings, time_it: Callable[[], Timings], waiting: lock.Waiting
-) -> Timings:
+    device: Device, time_it: Callable[[], Timings], waiting: lock.Waiting
+) -> tuple[float, Timed, tuple[float, int]]:
     """Under the device's lock; the least disturbed of up to 1 + MAX_REPEATS times. The first call was the first."""
-    found: list[Timings] = []
+    found: list[tuple[float, Timed, tuple[float, int]]] = []
     while len(found) <= MAX_REPEATS:
         with lock.exclusive(device.lock, waiting):
-            found.append(time_it())
-        if not _flags(device, cost, found[-1][1]):
+            watch = GpuWatch(device) if device.is_cuda else None
+            first_call_ms, latency, throughput = time_it()
+            gpu_load = None if watch is None else watch.load(latency.summary.spread)
+            timed = Timed(latency, gpu_load, conditions.read(device))
+        found.append((first_call_ms, timed, throughput))
+        if not timed.is_contended(device.threads):
             break
-    _, latency, throughput = min(found, key=lambda each: (each[1].load.others_share, -each[1].load.own_share))
-    return found[0][0], latency, throughput
+    _, timed, throughput = min(found, key=lambda each: each[1].disturbance)
+    return found[0][0], timed, throughput
+
+
+def _device_ms(model: Model, pixels: Tensor, cost: CostSettings) -> float | None:
+    """Of the latency's call, by the device's clock; None on a CPU and for what does not work on torch's stream."""
+    if not isinstance(model, OnStream):
+        return None
+    launch = model.launch(inputs.batch(pixels, cost.batch_size))
+    launch()
+    return device_time_ms(launch, model.device, cost.max_seconds * DEVICE_TIME_SHARE)
+
+
+def _energy(
+    device: Device, model: Model, pixels: Tensor, cost: CostSettings, beat: Callable[[], object]
+) -> energy.Energy:
+    if not cost.energy_seconds:
+        return energy.Energy(None, "left out: cost.energy_seconds is 0")
+    call = model.call(inputs.batch(pixels, cost.batch_size))
+    return energy.measure(device, call, cost.batch_size, cost.energy_seconds, beat)
 
 
 def _timings(

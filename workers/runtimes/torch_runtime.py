@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -50,12 +50,19 @@ class TorchModel:
 
         On a GPU the images lie in pinned memory, as a serving loop would keep them. Returns the output.
         """
-        host = images.pin_memory() if self.device.type == "cuda" else images
-        inputs = torch.empty_like(host, device=self.device)
+        launch = self.launch(images)
 
         def forward() -> Tensor:
-            inputs.copy_(host, non_blocking=True)
-            output = self.network(inputs)
+@runtime_checkable
+class OnStream(Protocol):
+    """A model that works on torch's current stream, so that its calls can be timed by events there."""
+
+    def launch(self, images: Tensor) -> Call:
+        """As `Model.call`, without waiting for the device."""
+        ...
+
+
+            output = launch()
             self.synchronize()
             return output
 
@@ -80,6 +87,17 @@ def build(spec: ArchSpec, device: torch.device, seed: int = 0) -> TorchModel:
 
     timm starts some weights at zero (the last layer of a residual branch, biases, a head): those would let kernels and
     energy meters see an easier task than a trained network is. Raises what `spaces.models.build` raises.
+    def launch(self, images: Tensor) -> Call:
+        """The same without waiting for the device."""
+        host = images.pin_memory() if self.device.type == "cuda" else images
+        inputs = torch.empty_like(host, device=self.device)
+
+        def forward() -> Tensor:
+            inputs.copy_(host, non_blocking=True)
+            return self.network(inputs)
+
+        return forward
+
     """
     cuda = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(cuda):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from search.store.models import Artifact, Attempt, Candidate, EvaluationRow, Event, MeasurementRow
-from workers.job import CheckpointRef, Evaluation, Measurement
+from search.store.models import Artifact, Attempt, Candidate, EvaluationRow, Event, JobRow, MeasurementRow
+from workers.job import CheckpointRef, Evaluation, Kind, Measurement
 
 
 def add_measurement(
@@ -50,8 +51,10 @@ def cached_measurement(
     precision: str,
     batch_size: int,
     protocol: str,
+    needs: Collection[str] = (),
 ) -> MeasurementRow | None:
-    """The newest unflagged measurement of the same thing under the same conditions, of any search here."""
+    """The newest unflagged measurement of the same thing under the same conditions, of any search here; readings of
+    references are none. needs: figures that may be null and must not be."""
     rows = session.scalars(
         select(MeasurementRow)
         .where(
@@ -63,10 +66,21 @@ def cached_measurement(
             MeasurementRow.batch_size == batch_size,
             MeasurementRow.protocol == protocol,
             MeasurementRow.source_id.is_(None),
+            ~_is_reading(),
         )
         .order_by(MeasurementRow.id.desc())
     )
-    return next((row for row in rows if not row.figures.get("flags")), None)
+
+    def serves(row: MeasurementRow) -> bool:
+        return not row.figures.get("flags") and all(row.figures.get(name) is not None for name in needs)
+
+    return next(filter(serves, rows), None)
+
+
+def _is_reading() -> ColumnElement[bool]:
+    """Whether a measurement row is a reading of a reference."""
+    job = select(JobRow.id).join(Attempt, Attempt.job_id == JobRow.id)
+    return job.where(Attempt.id == MeasurementRow.attempt_id, JobRow.kind == Kind.REFERENCE).exists()
 
 
 def as_measurement(row: MeasurementRow) -> Measurement:

@@ -1,0 +1,44 @@
+"""Whether a search can have energy among its figures: only where the device counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from search.config import SearchConfig
+    from search.plan import Plan
+
+NAME = "energy_mj"
+
+
+def is_wanted(plan: Plan) -> bool:
+    """Whether an objective or a constraint is about it."""
+    return any(asked.name == NAME for asked in (*plan.objectives, *plan.constraints))
+
+
+def lacking(plan: Plan, measured: Mapping[str, float], source: str) -> str | None:
+    """Why a measurement is not enough for this search, or None. source: what counted energy, or why nothing did."""
+    if not is_wanted(plan) or NAME in measured:
+        return None
+    return f"{NAME} could not be told: {source or 'the measurement has none'}"
+
+
+def check(config: SearchConfig) -> None:
+    """Raises UsageError for an objective or constraint on energy where this machine's device counts none."""
+    if NAME in config.constraints:
+        key = f"constraints.{NAME}"
+    elif NAME in config.objectives:
+        key = "objectives"
+    else:
+        return
+    if not config.cost.energy_seconds:
+        raise config.error("cost.energy_seconds", f"is 0, and {key} needs {NAME}; give 2 or more")
+    from workers import device
+    from workers.measure import energy
+
+    here = device.resolve(config.cost.device, config.cost.threads)
+    if energy.counter_of(here) is None:
+        raise config.error(
+            key, f"{NAME} cannot be measured on {here.name}: {energy.why_none(here)}; leave it out"
+        )
