@@ -17,18 +17,17 @@ from workers.settings import CostSettings, DataSettings, JobSettings, LimitSetti
 
 
 class Kind(StrEnum):
-    MEASURE = "measure"
     """reference: measures as `measure` does, to see whether the device is as it was; no candidate gets the figures."""
 
-    TEACH = "teach"
+    MEASURE = "measure"
     REFERENCE = "reference"
-@@ -25,0 +31,4 @@ class Kind(StrEnum):
-MEASURING = frozenset({Kind.MEASURE, Kind.REFERENCE})
-"""Kinds that take the search's device for themselves, and whose outcome is a Measurement."""
-
-
+    TEACH = "teach"
     TRAIN = "train"
     EVALUATE = "evaluate"
+
+
+MEASURING = frozenset({Kind.MEASURE, Kind.REFERENCE})
+"""Kinds that take the search's device for themselves, and whose outcome is a Measurement."""
 
 
 class Decision(StrEnum):
@@ -163,6 +162,11 @@ class Measurement:
     peak_memory_mb: device memory on a GPU, resident growth of the process on a CPU. model_mb: weights.
     stopped_by: `relative_error` or `max_seconds`. flags: `contended`, ... ; empty when the figure is clean.
     software: versions by name, of what could change the figures; empty in measurements of before it was kept.
+    device_ms: of the same call, what passed on the device by its own clock (events), median; null on a CPU.
+    energy_mj: an image, less what the device takes idle; null where it could not be told. energy_source: what counted
+        it, or why there is none; empty in measurements of before.
+    conditions: of the device as the calls ended, by name with units (`workers.measure.conditions`); null where it
+        cannot be read.
     """
 
     protocol: str
@@ -177,11 +181,6 @@ class Measurement:
     latency_ms_high: float
     latency_ms_p95: float
     latency_ms_p99: float | None
-    device_ms: of the same call, what passed on the device by its own clock (events), median; null on a CPU.
-    energy_mj: an image, less what the device takes idle; null where it could not be told. energy_source: what counted
-        it, or why there is none; empty in measurements of before.
-    conditions: of the device as the calls ended, by name with units (`workers.measure.conditions`); null where it
-        cannot be read.
     latency_ms_spread: float
     latency_relative_error: float
     num_samples: int
@@ -195,6 +194,10 @@ class Measurement:
     seconds: float
     flags: tuple[str, ...] = ()
     software: Mapping[str, str] = field(default_factory=dict)
+    device_ms: float | None = None
+    energy_mj: float | None = None
+    energy_source: str = ""
+    conditions: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -209,10 +212,6 @@ class Evaluation:
 
     split: str
     epoch: int
-    device_ms: float | None = None
-    energy_mj: float | None = None
-    energy_source: str = ""
-    conditions: Mapping[str, Any] = field(default_factory=dict)
     num_images: int
     accuracy: float
     accuracy_low: float

@@ -227,6 +227,8 @@ class CostSettings:
     threads: CPU threads that a measured model may use.
     max_seconds, relative_error: repeat until the median's relative standard error is under `relative_error` or
         `max_seconds` have gone.
+    energy_seconds: how long energy is counted for, on devices that have a counter; 0 leaves it out.
+    drift_minutes: how often a reference model is measured again, to see whether the device is as it was; 0 for never.
     """
 
     device: str = "auto"
@@ -236,6 +238,8 @@ class CostSettings:
     threads: int = 1
     max_seconds: float = 1.5
     relative_error: float = 0.01
+    energy_seconds: float = 2.0
+    drift_minutes: float = 30.0
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
@@ -247,6 +251,15 @@ class CostSettings:
         _within("threads", self.threads, 1, 1024)
         _within("max_seconds", self.max_seconds, 0.01, 3600)
         _within("relative_error", self.relative_error, 1e-6, 1)
+        if self.energy_seconds != 0:
+            _within("energy_seconds", self.energy_seconds, 2, 60)
+        if self.drift_minutes != 0:
+            _within("drift_minutes", self.drift_minutes, 0.01, 24 * 60)
+
+    @property
+    def used_precision(self) -> Precision:
+        """What `auto` comes to, too."""
+        return "fp32" if self.precision == "auto" else self.precision
 
 
 @dataclass(frozen=True)
@@ -257,8 +270,6 @@ class LimitSettings:
     step_seconds: float = 300.0
     job_seconds: float = 24 * 3600.0
     max_attempts: int = 3
-    energy_seconds: how long energy is counted for, on devices that have a counter; 0 leaves it out.
-    drift_minutes: how often a reference model is measured again, to see whether the device is as it was; 0 for never.
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
@@ -269,8 +280,6 @@ class LimitSettings:
 
 @dataclass(frozen=True)
 class JobSettings:
-    energy_seconds: float = 2.0
-    drift_minutes: float = 30.0
     """All settings that a worker needs for any job of one search."""
 
     data: DataSettings
@@ -282,14 +291,5 @@ class JobSettings:
 def _within(name: str, value: float, low: float, high: float) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name}: {value} is not a number to use")
-        if self.energy_seconds != 0:
-            _within("energy_seconds", self.energy_seconds, 2, 60)
-        if self.drift_minutes != 0:
-            _within("drift_minutes", self.drift_minutes, 0.01, 24 * 60)
-
-    @property
-    def used_precision(self) -> Precision:
-        """What `auto` comes to, too."""
-        return "fp32" if self.precision == "auto" else self.precision
     if not low <= value <= high:
         raise ValueError(f"{name}: {value} is outside {low:g} to {high:g}")

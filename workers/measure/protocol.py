@@ -22,8 +22,8 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from typing import Any
 
@@ -47,8 +47,8 @@ from workers.settings import CostSettings, Runtime
 Timings = tuple[float, timing.Latency, tuple[float, int]]
 """First call in ms, latency, and (images a second, batch size)."""
 
-DEVICE_TIME_SHARE = 0.2
 THROUGHPUT_SHARE = 0.3
+DEVICE_TIME_SHARE = 0.2
 MEMORY_SHARE = 0.15
 MAX_REPEATS = 2
 MAX_BATCH_SIZE = {"cpu": 64, "cuda": 1024}
@@ -83,12 +83,12 @@ def measure(
         beat()
         first_call_ms, timed, throughput = _undisturbed(
             device, partial(_timings, model, pixels, cost, beat, latency_limits), waiting
+        )
         latency = timed.latency
         beat()
         with lock.exclusive(device.lock, waiting):
             device_ms = _device_ms(model, pixels, cost)
             energy_used = _energy(device, model, pixels, cost, beat)
-        )
         beat()
         peak_mb = memory.peak_memory_mb(
             model, inputs.batch(pixels, cost.batch_size), cost.max_seconds * MEMORY_SHARE
@@ -113,11 +113,11 @@ def measure(
         first_call_ms=first_call_ms,
         seconds=time.perf_counter() - start,
         flags=("contended",) if timed.is_contended(cost.threads) else (),
+        software=_software(cost.runtime),
         device_ms=device_ms,
         energy_mj=energy_used.energy_mj,
         energy_source=energy_used.source,
         conditions={**timed.conditions, "idle_power_w": energy_used.idle_w},
-        software=_software(cost.runtime),
     )
 
 
@@ -175,8 +175,8 @@ class Timed:
 
 
 def _undisturbed(
-    device: Device, time_it: Callable[[], Timings], waiting: lock.Waiting
-) -> tuple[float, Timed, tuple[float, int]]:
+    device: Device, cost: CostSettings, time_it: Callable[[], Timings], waiting: lock.Waiting
+) -> Timings:
     """Under the device's lock; the least disturbed of up to 1 + MAX_REPEATS times. The first call was the first."""
     found: list[tuple[float, Timed, tuple[float, int]]] = []
     while len(found) <= MAX_REPEATS:

@@ -38,6 +38,15 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class OnStream(Protocol):
+    """A model that works on torch's current stream, so that its calls can be timed by events there."""
+
+    def launch(self, images: Tensor) -> Call:
+        """As `Model.call`, without waiting for the device."""
+        ...
+
+
 @dataclass(frozen=True)
 class TorchModel:
     """A network in evaluation mode on its device, ready to be timed under `torch.inference_mode`."""
@@ -53,18 +62,20 @@ class TorchModel:
         launch = self.launch(images)
 
         def forward() -> Tensor:
-@runtime_checkable
-class OnStream(Protocol):
-    """A model that works on torch's current stream, so that its calls can be timed by events there."""
-
-    def launch(self, images: Tensor) -> Call:
-        """As `Model.call`, without waiting for the device."""
-        ...
-
-
             output = launch()
             self.synchronize()
             return output
+
+        return forward
+
+    def launch(self, images: Tensor) -> Call:
+        """The same without waiting for the device."""
+        host = images.pin_memory() if self.device.type == "cuda" else images
+        inputs = torch.empty_like(host, device=self.device)
+
+        def forward() -> Tensor:
+            inputs.copy_(host, non_blocking=True)
+            return self.network(inputs)
 
         return forward
 
@@ -87,17 +98,6 @@ def build(spec: ArchSpec, device: torch.device, seed: int = 0) -> TorchModel:
 
     timm starts some weights at zero (the last layer of a residual branch, biases, a head): those would let kernels and
     energy meters see an easier task than a trained network is. Raises what `spaces.models.build` raises.
-    def launch(self, images: Tensor) -> Call:
-        """The same without waiting for the device."""
-        host = images.pin_memory() if self.device.type == "cuda" else images
-        inputs = torch.empty_like(host, device=self.device)
-
-        def forward() -> Tensor:
-            inputs.copy_(host, non_blocking=True)
-            return self.network(inputs)
-
-        return forward
-
     """
     cuda = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(cuda):
