@@ -175,8 +175,8 @@ class Timed:
 
 
 def _undisturbed(
-    device: Device, cost: CostSettings, time_it: Callable[[], Timings], waiting: lock.Waiting
-) -> Timings:
+    device: Device, time_it: Callable[[], Timings], waiting: lock.Waiting
+) -> tuple[float, Timed, tuple[float, int]]:
     """Under the device's lock; the least disturbed of up to 1 + MAX_REPEATS times. The first call was the first."""
     found: list[tuple[float, Timed, tuple[float, int]]] = []
     while len(found) <= MAX_REPEATS:
