@@ -16,25 +16,42 @@ _SMALL_IMAGE = 32
 _FEW_IMAGES = 5_000
 
 
-def default_name(source: str, path: Path | None) -> str:
-    """A search name out of the folder's, or the source's."""
-    words = re.sub(r"[^A-Za-z0-9_-]+", "-", path.resolve().name if path else source).strip("-").lower()
+def default_name(source: str, path: Path | None, dataset: str | None = None) -> str:
+    """A search name out of the data set's, the folder's or file's, or the source's."""
+    called = source if path is None else path.resolve().stem if path.is_file() else path.resolve().name
+    called = called if dataset is None else dataset.rpartition("/")[2]
+    words = re.sub(r"[^A-Za-z0-9_-]+", "-", called).strip("-").lower()
     return words[:60] or source
 
 
-def guess_source(path: Path) -> str:
-    """`idx` where MNIST-format files lie below `path`, else `folder`."""
-    return "idx" if next(path.rglob("*idx3-ubyte*"), None) is not None else "folder"
+def guess_source(path: Path | None, dataset: str | None = None) -> str:
+    """By what is given and what lies there: a data set by name is torchvision's where there is a folder for it, else
+    Hugging Face's. `digits` where nothing is given, `folder` where nothing else is seen."""
+    if dataset is not None:
+        return "huggingface" if path is None else "torchvision"
+    if path is None:
+        return "digits"
+    if path.suffix.lower() == ".npz":
+        return "npz"
+    if (path / "dataset_info.json").is_file() or (path / "dataset_dict.json").is_file():
+        return "huggingface"
+    files = {"idx": "*idx3-ubyte*", "webdataset": "*.tar"}
+    return next((source for source, files in files.items() if _has(path, files)), "folder")
+
+
+def _has(folder: Path, pattern: str) -> bool:
+    return next(folder.rglob(pattern), None) is not None
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user said. path: as it shall stand in the file. limits: quantity -> bound, as `constraints` has it.
-    deadline: as `search.deadline`."""
+    """What the user said. path: as it shall stand in the file. more: further settings of the data. limits: quantity ->
+    bound, as `constraints` has it. deadline: as `search.deadline`."""
 
     name: str
     source: str
     path: str | None = None
+    more: Mapping[str, str | bool] = field(default_factory=dict)
     limits: Mapping[str, float | str] = field(default_factory=dict)
     deadline: str | None = None
 
@@ -58,7 +75,10 @@ def starter(wish: Wish, data: DataSummary, place: Place) -> str:
     shown = ", ".join(data.class_names[:5]) + (", ..." if len(data.class_names) > 5 else "")
     channels = "1 channel" if data.channels == 1 else f"{data.channels} channels"
     classes = f"{len(data.class_names)} classes{_comment(shown)}"
-    where = "" if wish.path is None else f"\n  path: {_text(wish.path)}"
+    told = {} if wish.path is None else {"path": wish.path}
+    where = "".join(
+        f"\n  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in {**told, **wish.more}.items()
+    )
     trainings = "1 training at a time" if place.workers == 1 else f"{place.workers} trainings at a time"
     return f"""\
 # A search of paretovit. Check it with `paretovit validate`, start it with `paretovit run`.
@@ -67,7 +87,7 @@ name: {_text(wish.name)}
 
 # {counts} images, {channels}, {classes}
 data:
-{_line(f"source: {wish.source}", "digits | idx (MNIST-format files) | folder (one folder a class)")}{where}
+{_line(f"source: {wish.source}", "what the sources are: docs/data.md")}{where}
 {_line(f"image_size: {data.image_size}", "pixels a side that images are brought to")}
 
 # What the front trades, one to three of:

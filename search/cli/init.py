@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workers.data.summary import DataSummary
 
 T = TypeVar("T")
-Source = Literal["digits", "idx", "folder"]
+Source = Literal["digits", "idx", "folder", "npz", "torchvision", "huggingface", "webdataset"]
 
 
 def init(
@@ -27,7 +27,17 @@ def init(
         Source | None,
         typer.Option("--source", help="Kind of images; guessed from --path where not given."),
     ] = None,
-    path: Annotated[Path | None, typer.Option("--path", help="Folder of the images.")] = None,
+    path: Annotated[Path | None, typer.Option("--path", help="Folder or file of the images.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="Name of a data set of torchvision or Hugging Face.")
+    ] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch it where it is not here.")] = False,
+    image_column: Annotated[
+        str | None, typer.Option("--image-column", help="Of a Hugging Face data set with several.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option("--label-column", help="Of a Hugging Face data set with several.")
+    ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the search.")] = None,
     image_size: Annotated[
         int | None,
@@ -42,7 +52,7 @@ def init(
     ] = None,
     to: Annotated[Path, typer.Option("--to", help="File to write.")] = Path("search.yaml"),
 ) -> None:
-    """Write a commented search.yaml that fits your images. On a terminal, without --path or --source, it asks."""
+    """Write a commented search.yaml that fits your images. On a terminal, where nothing says which, it asks."""
     from search import config, config_yaml
     from search.starter import Wish, starter
 
@@ -50,13 +60,15 @@ def init(
     _check_name(name)
     limits = dict(_limit(text) for text in under or ())
     deadline = None if deadline is None else _deadline(deadline)
-    if source is None and path is None:
+    told = {"name": dataset, "download": download, "image_column": image_column, "label_column": label_column}
+    more = {key: value for key, value in told.items() if value}
+    if source is None and path is None and not more:
         seen = _ask_images(name, image_size)
         limits, deadline = _ask_limits(limits), deadline or _ask_deadline()
     else:
-        seen = _look(name, source, path, image_size)
+        seen = _look(name, source, path, image_size, more)
         print(seen.text)
-    wish = Wish(seen.name, seen.source, _in_file(seen.path, to), limits, deadline)
+    wish = Wish(seen.name, seen.source, _in_file(seen.path, to), more, limits, deadline)
     text = starter(wish, seen.data, _place())
     config.check_document(config_yaml.parse(text, str(to)), to.absolute().parent)
     with to.open("x", encoding="utf-8") as file:
@@ -83,22 +95,31 @@ class _Seen:
     text: str
 
 
-def _look(name: str | None, source: str | None, path: Path | None, image_size: int | None) -> _Seen:
-    """The images, at the size that they will be brought to. Raises UserError for what are none."""
+def _look(
+    name: str | None,
+    source: str | None,
+    path: Path | None,
+    image_size: int | None,
+    more: Mapping[str, str | bool] | None = None,
+) -> _Seen:
+    """The images, at the size that they will be brought to. more: further settings of the data. Raises UserError for
+    what are none."""
     from search import config
     from search.starter import default_name, guess_source
     from search.validate import look_at
     from workers.data import sizes
 
-    source = source or (guess_source(path) if path else "digits")
-    name = name or default_name(source, path)
+    more = more or {}
+    dataset = str(more["name"]) if "name" in more else None
+    source = source or guess_source(None if path is None else path.expanduser(), dataset)
+    name = name or default_name(source, path, dataset)
     note = ""
     if image_size is None and source == "folder" and path is not None and path.expanduser().is_dir():
         found = sizes.sample_sizes(path.expanduser())
         if found:
             image_size = sizes.usual_size(found, largest=128 if _place().is_gpu else 64)
             note = f"; median picture {sizes.median_size(found)}, brought to {image_size} px"
-    settings: dict[str, Any] = {"source": source}
+    settings: dict[str, Any] = {"source": source, **more}
     settings |= {} if path is None else {"path": str(path)}
     settings |= {} if image_size is None else {"image_size": image_size}
     data = look_at(config.from_dict({"name": name, "data": settings}, name="init"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import struct
+import tarfile
 import time
 from pathlib import Path
 
@@ -172,3 +174,75 @@ def test_what_cannot_be_written_about_is_an_error_and_writes_nothing(tmp_path, a
     assert words in err
     assert len(err.splitlines()) <= 2
     assert list(tmp_path.iterdir()) == []
+
+
+def write_npz(tmp_path):
+    np.savez(
+        tmp_path / "blood.npz",
+        images=np.arange(40 * 64, dtype=np.uint8).reshape(40, 8, 8),
+        labels=np.arange(40) % 4,
+    )
+    return ["--path", "blood.npz"], {"source": "npz", "path": str(tmp_path / "blood.npz")}, "blood"
+
+
+def write_tars(tmp_path):
+    (tmp_path / "shards").mkdir()
+    with tarfile.open(tmp_path / "shards" / "0.tar", "w") as tar:
+        for number in range(40):
+            picture = io.BytesIO()
+            Image.fromarray(np.full((16, 16, 3), 3 * number, np.uint8)).save(picture, "PNG")
+            for suffix, data in (("png", picture.getvalue()), ("cls", str(number % 2).encode())):
+                member = tarfile.TarInfo(f"{number:03}.{suffix}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    return ["--path", "shards"], {"source": "webdataset", "path": str(tmp_path / "shards")}, "shards"
+
+
+def write_published(tmp_path):
+    """As torchvision's own download lays FashionMNIST out."""
+    folder = tmp_path / "data" / "FashionMNIST" / "raw"
+    folder.mkdir(parents=True)
+    for split, count in (("train", 40), ("t10k", 20)):
+        pixels, labels = (
+            np.arange(count * 784, dtype=np.uint32).astype(np.uint8),
+            np.arange(count, dtype=np.uint8) % 10,
+        )
+        header = struct.pack(">4I", 0x803, count, 28, 28)
+        (folder / f"{split}-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
+        (folder / f"{split}-labels-idx1-ubyte").write_bytes(
+            struct.pack(">2I", 0x801, count) + labels.tobytes()
+        )
+    named = {"source": "torchvision", "name": "FashionMNIST", "path": str(tmp_path / "data")}
+    return ["--path", "data", "--dataset", "FashionMNIST"], named, "fashionmnist"
+
+
+def write_saved(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    images = [Image.fromarray(np.full((8, 8), 6 * number, np.uint8)) for number in range(40)]
+    columns = {"img": images, "preview": images, "label": [number % 2 for number in range(40)]}
+    kinds = {
+        "img": datasets.Image(),
+        "preview": datasets.Image(),
+        "label": datasets.ClassLabel(names=["a", "b"]),
+    }
+    datasets.Dataset.from_dict(columns, features=datasets.Features(kinds)).save_to_disk(
+        str(tmp_path / "saved")
+    )
+    named = {"source": "huggingface", "path": str(tmp_path / "saved"), "image_column": "img"}
+    return ["--path", "saved", "--image-column", "img"], named, "saved"
+
+
+@pytest.mark.parametrize("write", [write_npz, write_tars, write_published, write_saved])
+def test_every_other_source_is_recognised_by_what_lies_there(tmp_path, write):
+    arguments, data, name = write(tmp_path)
+    assert main(["init", *arguments]) == 0
+    found = check(config.load("search.yaml"), time.time()).plan.config
+    assert found.name == name
+    assert {key: getattr(found.data, key) for key in data} == data
+
+
+def test_a_data_set_without_a_folder_is_looked_for_at_hugging_face(monkeypatch, capsys):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    pytest.importorskip("datasets")
+    assert main(["init", "--dataset", "nobody/nothing"]) == 2
+    assert "nobody/nothing" in capsys.readouterr().err

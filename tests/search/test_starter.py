@@ -63,3 +63,22 @@ def test_mnist_files_are_recognised(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "train-images-idx3-ubyte.gz").touch()
     assert starter.guess_source(tmp_path) == "idx"
+
+
+@pytest.mark.parametrize(
+    "path, dataset, source",
+    [
+        (None, None, "digits"),
+        (Path("x.npz"), None, "npz"),
+        (Path("nowhere"), None, "folder"),
+        (None, "uoft-cs/cifar10", "huggingface"),
+        (Path("data"), "CIFAR10", "torchvision"),
+    ],
+)
+def test_the_source_follows_what_is_given(path, dataset, source):
+    assert starter.guess_source(path, dataset) == source
+
+
+def test_further_settings_of_the_data_stand_in_the_file():
+    found = written(summary(), source="huggingface", path=None, more={"name": 'a/"b"', "download": True})
+    assert found["data"] == {"source": "huggingface", "name": 'a/"b"', "download": True, "image_size": 64}
