@@ -12,7 +12,7 @@ from dashboards.figures.curves import CurvesInfo
 from dashboards.figures.front import FrontInfo, front_line
 from dashboards.figures.points import Point
 from dashboards.search_data import SearchData
-from search import hints
+from search import hints, screened
 from search.front import Conditions
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.read.rows import SearchRow
@@ -165,6 +165,14 @@ def _teacher(data: SearchData) -> list[Figure]:
     bounds = words.interval("accuracy", tuple(found["interval"]))
     more = f"accuracy {words.number('accuracy', found['accuracy'])}, {bounds} (95%)"
     return [Figure("Teacher", str(found["name"]), more)]
+
+
+def _left_out(data: SearchData) -> list[Figure]:
+    measured = screened.measured_of(point.row for point in data.view.candidates)
+    found = screened.summary(data.search.data.get(screened.RECORD), measured)
+    if found is None:
+        return []
+    return [Figure("Left out", screened.proposals(found["left_out"]), screened.words(found))]
 
 
 def _deadline(data: SearchData) -> list[Figure]:

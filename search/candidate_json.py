@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from search import rungs, teacher
+from search import began, rungs, screened, teacher
 from search.front import FrontPoint, front_view
 from search.store.read import candidates, jobs, results
 from search.store.read.rows import AttemptView, CandidateRow, EpochView, SearchRow
@@ -40,6 +40,8 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
         "attempts": attempts_of(reader, row),
         "artifacts": _artifacts(reader, search, row),
         "teacher": teacher.of_candidate(reader, search, row),
+        "weights": began.of_candidate(reader, search, row).weights,
+        "screen": screened.remark(search.data.get(screened.RECORD), row.number),
     }
 
 

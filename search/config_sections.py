@@ -72,6 +72,8 @@ class SearchSettings(Section):
     workers: jobs at a time; `auto` by the machine.
     engine: `ray`, or `inline` for one job at a time in the driver.
     seed: draws the candidates, together with their numbers.
+    screen: `auto` leaves out proposals that are predicted to break a limit on a cost, once enough was measured to
+        know how well that is predicted; `off` measures them all.
     """
 
     sampler: Literal["auto", "random", "tpe", "nsga2", "gp"] = "auto"
@@ -81,6 +83,7 @@ class SearchSettings(Section):
     workers: Annotated[Literal["auto"] | int, BeforeValidator(_workers)] = "auto"
     engine: Literal["ray", "inline"] = "ray"
     seed: int = 0
+    screen: Literal["auto", "off"] = "auto"
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -20,7 +20,9 @@ from search.dispatch import Dispatcher
 from search.errors import UserError
 from search.memory import Memory
 from search.plan import Plan
+from search.proposing import propose
 from search.sampler import Exhausted
+from search.screening import Screen
 from search.settle import Settled, Settler
 from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, SearchState
 from search.store.models import Candidate, JobRow, Search
@@ -67,6 +69,7 @@ class Driver:
     draining: bool = False
     wanted: requests.Wanted = requests.GO_ON
     _memory: Memory = field(init=False)
+    _screen: Screen = field(default_factory=Screen)
     _since: dict[tuple[int, int], float] = field(default_factory=dict)
     _last_beat: float = 0.0
     _exhausted: bool = False
@@ -266,12 +269,7 @@ class Driver:
         """Raises UserError when a family of the user's own fails at a point."""
         number = self._memory.next_number
         try:
-            proposal = self.study.ask(number, self._memory.known, self._memory.taken)
-            self._write(
-                lambda s, _: self._settler.add_candidate(
-                    s, number, proposal.point, proposal.spec, proposal.trial, self._memory.baselines
-                )
-            )
+            propose(number, self.study, self._memory, self._settler, self._screen, self._write)
         except Exhausted:
             self._exhausted = True
             self._event("exhausted", f"the space holds nothing beyond the {number - 1} architectures tried")

@@ -312,7 +312,7 @@ def _refuse_changes(row: SearchRow, config: SearchConfig) -> None:
             continue
         raise UserError(f"{section}: cannot change in a search that has begun; start another search for that")
     changed = {key for key, value in config.to_dict()["search"].items() if value != old["search"][key]}
-    fixed = sorted(changed - {"max_candidates", "deadline", "workers", "engine"})
+    fixed = sorted(changed - {"max_candidates", "deadline", "workers", "engine", "screen"})
     if fixed:
         raise UserError(
             f"search.{fixed[0]}: cannot change in a search that has begun; start another for that"

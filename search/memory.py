@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from search import rungs
 from search.objectives import Limit, resolve
 from search.plan import Plan
+from search.predictor import features
 from search.sampler import Known
+from search.screening import Example
 from search.states import CandidateState
 from search.store.models import Candidate
 from search.store.write.candidates import TEACHER
@@ -15,12 +17,13 @@ from search.store.write.candidates import TEACHER
 
 @dataclass(frozen=True)
 class Seen:
-    """What decisions need of a candidate."""
+    """What decisions need of a candidate. example: of what its kind costs."""
 
     state: CandidateState
     digest: str
     known: Known
     standing: rungs.Standing
+    example: Example
 
 
 @dataclass
@@ -51,6 +54,10 @@ class Memory:
             digest=row.digest,
             known=Known(row.number, row.point, scores),
             standing=rungs.standing(row.number, state, row.rung, scores),
+            example=Example(
+                features(row.analysis, row.spec["image_size"], row.family, self.plan.space.families),
+                dict(row.measured),
+            ),
         )
 
     @property

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from search import screened
 from search.front import front_view
 from search.states import JobState, SearchState
+from search.store.read.candidates import candidate
 from search.store.read.results import num_epochs
 from search.store.read.rows import SearchRow
 from search.store.read.searches import search_by_name
@@ -47,7 +49,16 @@ def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
         "epochs": num_epochs(session, search.id),
         "best": _best(session, search),
         "teacher": teacher_of(session, search),
+        "screen": screen_of(session, search),
     }
+
+
+def screen_of(session: Reader | Session, search: SearchRow) -> dict[str, Any] | None:
+    """What was left out because it was predicted to break a limit; None where nothing could be predicted yet."""
+    record = search.data.get(screened.RECORD)
+    numbers = [int(number) for number in (record or {}).get("checked", {})]
+    measured = {number: candidate(session, search.id, number).measured for number in numbers}
+    return screened.summary(record, measured)
 
 
 def _best(session: Reader | Session, search: SearchRow) -> dict[str, Any] | None:

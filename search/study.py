@@ -93,25 +93,42 @@ class Study:
             )
 
     @_storage_trouble()
-    def ask(self, number: int, known: Sequence[Known], taken: Set[str]) -> Proposal:
+    def ask(
+        self,
+        number: int,
+        known: Sequence[Known],
+        taken: Set[str],
+        leaves_out: Callable[[Point, ArchSpec, int], bool] | None = None,
+    ) -> Proposal:
         """A proposal for candidate `number` whose digest is not in `taken`.
 
-        Raises Exhausted when the space holds nothing new. Points that the rules forbid, and repeats, are told FAIL
-        and asked for again; after some tries a point is drawn as `auto` would, so that no sampler gets stuck.
+        leaves_out: told a point, its architecture and a seed of its own; whether another is to be drawn. It is not
+        obeyed where nothing else is left.
+        Raises Exhausted when the space holds nothing new. Points that the rules forbid, repeats and what is left out
+        are told FAIL and asked for again; after some tries a point is drawn as `auto` would, so that no sampler gets
+        stuck.
         """
+        avoided = set(taken)
         for attempt in range(_TRIES + 1):
             rng = random.Random(derive_seed(self._seed, number, attempt))
-            self._study.sampler = self._make_sampler(attempt, rng, known, taken)
+            is_last = attempt == _TRIES
+            self._study.sampler = self._make_sampler(attempt, rng, known, taken if is_last else avoided)
             trial = self._study.ask()
             try:
                 point = suggest(trial, self._space)
             except Exhausted:
                 self._study.tell(trial, state=TrialState.FAIL)
-                raise
+                if avoided == taken:
+                    raise
+                avoided, leaves_out = set(taken), None
+                continue
             if self._space.illegal(point) is None:
                 spec = self._space.spec(point)
-                if spec.digest not in taken:
-                    return Proposal(point, spec, trial.number)
+                seed = derive_seed(self._seed, number, attempt, 1)
+                if spec.digest not in (taken if is_last else avoided):
+                    if is_last or leaves_out is None or not leaves_out(point, spec, seed):
+                        return Proposal(point, spec, trial.number)
+                    avoided.add(spec.digest)
             self._study.tell(trial, state=TrialState.FAIL)
         raise Exhausted
 

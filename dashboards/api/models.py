@@ -65,6 +65,25 @@ class Teacher(Strict):
     interval: list[float] | None = Field(description="Of the accuracy, 95%: low and high")
 
 
+class ScreenError(Strict):
+    """How well one cost is predicted, found on networks that the prediction was not learnt from."""
+
+    median: float = Field(description="Of the errors, as shares of the true cost")
+    most: float = Field(description="95% of the errors are under this")
+    count: int = Field(description="Measurements that were learnt from")
+    limit: float = Field(description="That proposals are predicted to keep or to break")
+
+
+class Screen(Strict):
+    """Proposals that were left out because they were predicted to break a limit."""
+
+    left_out: int
+    checked: int = Field(description="Candidates measured though they were predicted to break it")
+    misses: int = Field(description="Of these, those that kept it")
+    trusted: bool = Field(description="False where too many did, so that nothing is left out any more")
+    errors: dict[str, ScreenError] = Field(description="By quantity")
+
+
 class Status(Strict):
     """How a search stands."""
 
@@ -75,6 +94,7 @@ class Status(Strict):
     epochs: int = Field(description="Epochs trained, all candidates and baselines together")
     best: Best | None
     teacher: Teacher | None
+    screen: Screen | None = Field(description="null where no cost could be predicted yet, or none is limited")
 
 
 class Point(Strict):
@@ -252,6 +272,7 @@ class Candidate(Point):
     attempts: list[Attempt]
     artifacts: list[Artifact]
     teacher: Teacher | None
+    screen: str | None = Field(description="What was predicted, if it was measured to check that; else null")
 
 
 class Event(Strict):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboards.words import architecture, duration, interval, number, printable, rebuild
-from search import hints
+from search import hints, screened
 from search.teacher import words
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def status(found: Mapping[str, Any]) -> str:
         ("jobs", _counts(found["jobs"])),
         ("epochs", f"{found['epochs']:,} trained"),
         ("best", _best(found["best"])),
+        ("left out", screened.words(found["screen"]) if found["screen"] else None),
     ]
     lines += [f"  {name:<11}{value}" for name, value in pairs if value]
     if search["state"] in ("interrupted", "paused"):
@@ -132,6 +133,7 @@ def candidate(found: Mapping[str, Any]) -> str:
         f"  digest      {found['digest']}",
     ]
     lines += [f"  teacher     {words(found['teacher'])}"] if found["teacher"] else []
+    lines += [f"  predicted   {found['screen']}"] if found["screen"] else []
     lines += ["", "Figures"]
     for name, value in found["values"].items():
         bounds = interval(name, found["intervals"].get(name))
