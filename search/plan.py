@@ -58,9 +58,10 @@ class Plan:
         return {
             "threads": cost.threads,
             "runtime": cost.runtime,
-            "precision": "fp32" if cost.precision == "auto" else cost.precision,
+            "precision": cost.used_precision,
             "batch_size": cost.batch_size,
             "protocol": PROTOCOL,
+            "cache": cost.cache,
         }
 
     def closed_form(self, family: str, spec: ArchSpec) -> dict[str, Any]:

@@ -24,7 +24,8 @@ from workers.data import dataset
 from workers.data.inspection import Inspection, inspect
 from workers.data.listing import DataError
 from workers.data.summary import DataSummary, summary_of
-from workers.errors import DeviceError, ExportError
+from workers.errors import DeviceError
+from workers.runtimes import offered
 
 _DRAWS = 50
 _MOST_DECODED = 1024
@@ -199,17 +200,15 @@ def unwritable(folder: Path) -> str | None:
 
 
 def _check_runtime(config: SearchConfig) -> None:
-    if config.cost.runtime == "torch":
+    cost = config.cost
+    if (cost.runtime, cost.used_precision) == ("torch", "fp32"):
         return
-    from workers.runtimes import onnx_runtime
-
-    try:
-        onnx_runtime.check_installed()
-    except ExportError as error:
-        raise config.error("cost.runtime", str(error)) from None
-    if device.resolve(config.cost.device).is_cuda:
-        text = f"{config.cost.runtime} measures on the CPU, and cost.device is a GPU; set cost.device: cpu"
-        raise config.error("cost.runtime", text)
+    kind = "cuda" if device.resolve(cost.device).is_cuda else "cpu"
+    key = "cost.precision" if cost.runtime == "torch" else "cost.runtime"
+    text = offered.refusal(cost.runtime, cost.used_precision, kind)
+    text = text or offered.missing(cost.runtime, cost.used_precision, kind)
+    if text is not None:
+        raise config.error(key, text)
 
 
 def _check_device(config: SearchConfig) -> None:

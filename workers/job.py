@@ -167,6 +167,8 @@ class Measurement:
         it, or why there is none; empty in measurements of before.
     conditions: of the device as the calls ended, by name with units (`workers.measure.conditions`); null where it
         cannot be read.
+    cache: `hot` or `cold`, as the calls of the latency and the throughput found it.
+    samples: the timings behind the median, packed (`workers.measure.samples`); empty where they are kept elsewhere.
     """
 
     protocol: str
@@ -198,6 +200,8 @@ class Measurement:
     energy_mj: float | None = None
     energy_source: str = ""
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    cache: str = "hot"
+    samples: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,18 @@ from typing import Any, ClassVar, Literal
 from workers.distillation_settings import DistillationSettings
 
 STRICT: dict[str, Any] = {"extra": "forbid"}
-Runtime = Literal["torch", "onnxruntime"]
-RUNTIMES: dict[Runtime, str] = {"torch": "torch eager", "onnxruntime": "onnxruntime"}
-"""What measures, and how it is called for people."""
+Runtime = Literal["torch", "torch-compile", "cuda-graph", "onnxruntime", "openvino", "tensorrt"]
+RUNTIMES: dict[Runtime, str] = {
+    "torch": "torch eager",
+    "torch-compile": "torch compiled",
+    "cuda-graph": "CUDA graph",
+    "onnxruntime": "onnxruntime",
+    "openvino": "OpenVINO",
+    "tensorrt": "TensorRT",
+}
+"""What measures, and how it is called for people. `workers.runtimes.offered` knows where each can be had."""
+Precision = Literal["fp32", "bf16", "fp16", "int8"]
+PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8")
 FINE_TUNING = ("head_rate", "backbone_rate", "layer_decay")
 """Settings of a recipe that only fine-tuning uses."""
 CUSTOM_NEEDS = ("optimizer", "schedule", "learning_rate")
@@ -219,11 +228,13 @@ _KNOBS = {
 
 @dataclass(frozen=True)
 class CostSettings:
-    """What is measured and under which conditions. One search has one device, runtime, precision and thread count.
+    """What is measured and under which conditions. One search has one device and thread count; objectives and
+    constraints may name further runtimes.
 
     device: `auto` (the first GPU, else the CPU), `cpu`, `cuda` or `cuda:N`.
     batch_size: images a call for the latency.
-    runtime: `torch` (eager), or `onnxruntime` on the CPU, which every candidate is converted for (extra `export`).
+    precision: `auto` is fp32. runtime: one of `RUNTIMES`; `workers.runtimes.offered` has what goes together.
+    cache: `hot`, the same call again and again; `cold`, the last-level cache is emptied before each.
     threads: CPU threads that a measured model may use.
     max_seconds, relative_error: repeat until the median's relative standard error is under `relative_error` or
         `max_seconds` have gone.
@@ -233,8 +244,9 @@ class CostSettings:
 
     device: str = "auto"
     batch_size: int = 1
-    precision: Literal["auto", "fp32"] = "auto"
+    precision: Literal["auto"] | Precision = "auto"
     runtime: Runtime = "torch"
+    cache: Literal["hot", "cold"] = "hot"
     threads: int = 1
     max_seconds: float = 1.5
     relative_error: float = 0.01

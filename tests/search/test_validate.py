@@ -8,7 +8,7 @@ import pytest
 from search import config, validate
 from search.errors import UsageError
 from workers import weights
-from workers.runtimes import onnx_runtime
+from workers.runtimes import offered
 
 DIGITS = {"name": "hunt", "data": {"source": "digits"}}
 
@@ -121,6 +121,29 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path, monkeypatch):
 
 
 def test_a_runtime_whose_packages_are_missing_names_the_extra(monkeypatch):
-    monkeypatch.setattr(onnx_runtime.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(offered.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"cost.runtime: .*pip install 'paretovit\[export\]'"):
         validate.check_new(loaded(cost={"runtime": "onnxruntime"}), time.time())
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (
+            {"precision": "int8"},
+            "torch offers fp32, bf16, fp16 on a CPU, not int8; int8 is offered by",
+        ),
+        (
+            {"runtime": "cuda-graph"},
+            "cost.runtime: cuda-graph does not measure on a CPU; there are torch",
+        ),
+        (
+            {"runtime": "onnxruntime", "precision": "bf16"},
+            "onnxruntime offers fp32, int8 on a CPU",
+        ),
+    ],
+)
+def test_what_a_runtime_does_not_offer_is_refused_naming_what_is_offered(cost, message):
+    with pytest.raises(UsageError) as caught:
+        validate.check(loaded(cost={"device": "cpu", **cost}), time.time())
+    assert message in str(caught.value)

@@ -1,7 +1,8 @@
 """Peak memory of one network: what a second copy of it adds while it answers one call.
 
 A second copy, because the first call of a process also loads libraries and code that no network is to blame for.
-On a GPU this is the peak of torch's allocator. On a CPU it is resident memory: Linux resets the process's high-water
+On a GPU this is the peak of torch's allocator, or, of a runtime with an allocator of its own, what the card has less of
+afterwards (such allocators keep what they took). On a CPU it is resident memory: Linux resets the process's high-water
 mark (proc(5), /proc/self/clear_refs) and counts it exactly. Elsewhere a thread reads the resident size every
 millisecond, and a shorter peak can escape it. `workers.measure.malloc` keeps what the process freed before, and what
 malloc sets aside for later, out of the figure. Scratch memory that a library keeps between calls is not counted.
@@ -37,7 +38,10 @@ def peak_memory_mb(model: Model, images: Tensor, max_seconds: float) -> float:
 
     One more goes before them and is not counted: the first touches pages that the next ones find in place.
     """
-    reading = _cuda_reading if model.device.type == "cuda" else _resident_reading
+    if model.device.type == "cuda":
+        reading = _cuda_reading if model.uses_torch_memory else _card_reading
+    else:
+        reading = _resident_reading
     reading(model, images)
     start, readings = time.perf_counter(), []
     while not readings or (len(readings) < MAX_REPEATS and time.perf_counter() - start < max_seconds):
@@ -50,6 +54,16 @@ def _cuda_reading(model: Model, images: Tensor) -> int:
     torch.cuda.reset_peak_memory_stats(model.device)
     model.duplicate().call(images)()
     return torch.cuda.max_memory_allocated(model.device) - before
+
+
+def _card_reading(model: Model, images: Tensor) -> int:
+    """Of the whole card: a training beside it that grows meanwhile would be counted."""
+    gc.collect()
+    torch.cuda.empty_cache()
+    before = torch.cuda.mem_get_info(model.device)[0]
+    second = model.duplicate()
+    second.call(images)()
+    return max(before - torch.cuda.mem_get_info(model.device)[0], second.num_bytes())
 
 
 def _resident_reading(model: Model, images: Tensor) -> int:

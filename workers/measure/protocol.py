@@ -2,11 +2,12 @@
 
 Torch's threads are set as the settings say and Python's garbage collector is off meanwhile.
 
-1. The network is built with random non-zero weights, and converted where the runtime is not torch; the clock runs
-   (`build_seconds`), the device is still shared.
+1. The network is built with random non-zero weights, converted or compiled for the runtime and precision, and its
+   scores are compared with eager torch's in fp32; the clock runs (`build_seconds`), the device is still shared.
 2. Under the device's exclusive lock: the first call; warm-up until the rate is stable; repeats of one call (input
    copy included, synchronised, host clock) until the median is known well enough; throughput at a few larger
-   batches. The input is the same each time, so that caches are hot.
+   batches. With `cost.cache` hot the input is the same each time; cold, the last-level cache is emptied before
+   each call, outside the clock.
 3. Where work that is not ours disturbed step 2, it is done again, at most twice; the least disturbed one counts, and
    is flagged where it was disturbed too. The state of the device is read as it ends.
 4. Still alone: on a GPU the same call by the device's clock; where the device counts energy, what the call takes, for
@@ -18,13 +19,13 @@ The name changes whenever figures of before and after could differ for a reason 
 
 from __future__ import annotations
 
+import importlib
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,11 @@ from torch import Tensor
 from spaces.spec import ArchSpec
 from workers import lock
 from workers.device import Device, resolve
-from workers.errors import DeviceError
 from workers.job import Measurement
-from workers.measure import PROTOCOL, conditions, energy, inputs, malloc, memory, timing
+from workers.measure import PROTOCOL, cache, conditions, energy, inputs, malloc, memory, samples, timing
 from workers.measure.contention import GpuLoad, GpuWatch
 from workers.measure.device_time import device_time_ms
-from workers.runtimes import torch_runtime
+from workers.runtimes import loading, torch_runtime
 from workers.runtimes.torch_runtime import Model, OnStream
 from workers.settings import CostSettings, Runtime
 
@@ -77,7 +77,7 @@ def measure(
     pixels = inputs.prepare(spec, images)
     with _threads(cost.threads), torch.inference_mode(), timing.without_garbage_collection():
         build_start = time.perf_counter()
-        model = _load(spec, device, cost, pixels)
+        model = loading.load(spec, device, cost, pixels)
         model.synchronize()
         build_seconds = time.perf_counter() - build_start
         beat()
@@ -104,6 +104,7 @@ def measure(
         latency_ms_spread=times.spread,
         latency_relative_error=times.relative_error,
         num_samples=times.num_samples,
+        samples=samples.to_text(samples.pack(latency.samples)),
         stopped_by=latency.stopped_by,
         throughput=throughput[0],
         throughput_batch_size=throughput[1],
@@ -121,18 +122,6 @@ def measure(
     )
 
 
-def _load(spec: ArchSpec, device: Device, cost: CostSettings, pixels: Tensor) -> Model:
-    """The network in the runtime that is asked for."""
-    model = torch_runtime.build(spec, torch.device(device.torch))
-    if cost.runtime == "torch":
-        return model
-    if device.is_cuda:
-        raise DeviceError(f"runtime {cost.runtime} measures on the CPU, not on {device.name}")
-    from workers.runtimes import onnx_runtime
-
-    return onnx_runtime.load(model, inputs.batch(pixels, 2), cost.threads)
-
-
 def _conditions(device: Device, cost: CostSettings) -> dict:
     return {
         "protocol": PROTOCOL,
@@ -140,15 +129,16 @@ def _conditions(device: Device, cost: CostSettings) -> dict:
         "device_name": device.name,
         "threads": cost.threads,
         "runtime": cost.runtime,
-        "precision": "fp32" if cost.precision == "auto" else cost.precision,
+        "precision": cost.used_precision,
         "batch_size": cost.batch_size,
+        "cache": cost.cache,
     }
 
 
 def _software(runtime: Runtime) -> dict[str, str]:
     found = {"torch": torch.__version__, "timm": timm.__version__, "python": platform.python_version()}
-    if runtime != "torch":
-        found[runtime] = metadata.version(runtime)
+    if runtime not in ("torch", "torch-compile", "cuda-graph"):
+        found[runtime] = str(importlib.import_module(runtime).__version__)
     return {**found, "system": platform.platform()}
 
 
@@ -196,9 +186,10 @@ def _device_ms(model: Model, pixels: Tensor, cost: CostSettings) -> float | None
     """Of the latency's call, by the device's clock; None on a CPU and for what does not work on torch's stream."""
     if not isinstance(model, OnStream):
         return None
-    launch = model.launch(inputs.batch(pixels, cost.batch_size))
+    images, before = _fed(model, pixels, cost.batch_size, cost)
+    launch = model.launch(images)
     launch()
-    return device_time_ms(launch, model.device, cost.max_seconds * DEVICE_TIME_SHARE)
+    return device_time_ms(launch, model.device, cost.max_seconds * DEVICE_TIME_SHARE, before)
 
 
 def _energy(
@@ -210,6 +201,16 @@ def _energy(
     return energy.measure(device, call, cost.batch_size, cost.energy_seconds, beat)
 
 
+def _fed(model: Model, pixels: Tensor, size: int, cost: CostSettings) -> tuple[Tensor, timing.Work]:
+    """Images for calls of `size`, and what is done before each, outside the clock."""
+    images = inputs.batch(pixels, size)
+    if model.device.type == "cuda":
+        images = images.pin_memory()
+    if cost.cache == "hot":
+        return images, timing.nothing
+    return images, cache.emptying(model.device, images, pixels)
+
+
 def _timings(
     model: Model,
     pixels: Tensor,
@@ -217,23 +218,27 @@ def _timings(
     beat: Callable[[], object],
     latency_limits: Sequence[float],
 ) -> Timings:
-    call = model.call(inputs.batch(pixels, cost.batch_size))
+    images, before = _fed(model, pixels, cost.batch_size, cost)
+    call = model.call(images)
     first_start = time.perf_counter_ns()
     output = call()
     first_call_ms = (time.perf_counter_ns() - first_start) / 1e6
     torch_runtime.check_output(output, cost.batch_size)
     beat()
-    timing.warm_up(call, cost.max_seconds * timing.WARM_UP_SHARE, beat)
-    latency = timing.measure_latency(call, cost.max_seconds, cost.relative_error, beat, latency_limits)
+    timing.warm_up(call, cost.max_seconds * timing.WARM_UP_SHARE, beat, before)
+    latency = timing.measure_latency(
+        call, cost.max_seconds, cost.relative_error, beat, latency_limits, before
+    )
 
-    def call_of(size: int) -> timing.Work:
-        return model.call(inputs.batch(pixels, size))
+    def call_of(size: int) -> tuple[timing.Work, timing.Work]:
+        images, before = _fed(model, pixels, size, cost)
+        return model.call(images), before
 
     throughput = timing.best_throughput(
         call_of,
         cost.batch_size,
         latency.summary.median,
-        MAX_BATCH_SIZE[model.device.type],
+        MAX_BATCH_SIZE[model.device.type] if model.takes_any_batch else cost.batch_size,
         cost.max_seconds * THROUGHPUT_SHARE,
         beat,
     )

@@ -4,37 +4,40 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from workers.errors import CandidateError, ExportError
-from workers.runtimes.torch_runtime import Call, TorchModel
+from workers.errors import ExportError
+from workers.runtimes.torch_runtime import Call
+
+if TYPE_CHECKING:
+    from workers.runtimes.exporting import Exported
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 EXTRA = "pip install 'paretovit[export]'"
 INPUT, OUTPUT = "images", "scores"
 MAX_BATCH = 65_536
 PROVIDER = "CPUExecutionProvider"
-TOLERANCE = 1e-3
-"""Of onnxruntime's scores against torch's, as a share of the largest; sums in another order come to 1e-5."""
 
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A converted network in a session of its own, ready to be timed on a CPU with so many threads."""
+    """A converted network in a session of its own, ready to be timed: on a CPU with so many threads, or on a GPU, where
+    images are copied there and scores back in every run."""
 
-    exported: bytes
+    exported: Exported
     threads: int
-    weight_bytes: int
+    device: torch.device
+    takes_any_batch = True
+    uses_torch_memory = False
     _session: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -43,15 +46,11 @@ class OnnxModel:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
         options.log_severity_level = 3  # errors
-        session = onnxruntime.InferenceSession(self.exported, options, providers=[PROVIDER])
+        session = onnxruntime.InferenceSession(self.exported.content, options, providers=self._providers())
         object.__setattr__(self, "_session", session)
 
-    @property
-    def device(self) -> torch.device:
-        return torch.device("cpu")
-
     def call(self, images: Tensor) -> Call:
-        """One run on `images` (float32 [n, channels, side, side]). Returns the output."""
+        """One run on `images` (float32 [n, channels, side, side] on the host). Returns the output."""
         feed = {INPUT: images.numpy()}
 
         def run() -> Tensor:
@@ -64,31 +63,18 @@ class OnnxModel:
         """A run returns when it is done."""
 
     def num_bytes(self) -> int:
-        """Of parameters and buffers."""
-        return self.weight_bytes
+        """Of the weights, as they are stored."""
+        return self.exported.weight_bytes
 
     def duplicate(self) -> OnnxModel:
         """The same network again, in a session of its own."""
-        return OnnxModel(self.exported, self.threads, self.weight_bytes)
+        return OnnxModel(self.exported, self.threads, self.device)
 
-
-def load(model: TorchModel, images: Tensor, threads: int) -> OnnxModel:
-    """A network on the CPU, converted and compared with torch on `images` (float32 [n, channels, side, side]).
-
-    Raises ExportError where torch cannot convert it or a package is missing, CandidateError where onnxruntime's scores
-    are others.
-    """
-    with tempfile.TemporaryDirectory(prefix="paretovit-onnx-") as folder:
-        path = Path(folder) / "model.onnx"
-        with torch.inference_mode(False), torch.no_grad():
-            convert(model.network, images, path)
-        loaded = OnnxModel(path.read_bytes(), threads, model.num_bytes())
-    with torch.inference_mode():
-        expected, scores = model.call(images)(), loaded.call(images)()
-    difference = float((scores - expected).abs().max())
-    if not difference <= TOLERANCE * max(1.0, float(expected.abs().max())):
-        raise CandidateError(f"onnxruntime's scores differ from torch's by {difference:.3g}")
-    return loaded
+    def _providers(self) -> list[Any]:
+        if self.device.type == "cpu":
+            return [PROVIDER]
+        # Without TF32, as torch computes matrix products in fp32.
+        return [("CUDAExecutionProvider", {"device_id": self.device.index or 0, "use_tf32": "0"}), PROVIDER]
 
 
 def check_installed() -> None:

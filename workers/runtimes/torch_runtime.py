@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -13,8 +13,14 @@ from torch import Tensor, nn
 from spaces import models
 from spaces.spec import ArchSpec
 from workers.errors import CandidateError
+from workers.settings import Precision
 
 Call = Callable[[], Tensor]
+DTYPES: Mapping[Precision, torch.dtype] = {
+    "fp32": torch.float32,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+}
 
 
 class Model(Protocol):
@@ -31,6 +37,16 @@ class Model(Protocol):
 
     def num_bytes(self) -> int:
         """Of parameters and buffers."""
+        ...
+
+    @property
+    def takes_any_batch(self) -> bool:
+        """Whether a call of another batch size is the same program, and costs no compilation."""
+        ...
+
+    @property
+    def uses_torch_memory(self) -> bool:
+        """Whether torch's allocator knows all that it takes on a GPU."""
         ...
 
     def duplicate(self) -> Model:
@@ -53,6 +69,9 @@ class TorchModel:
 
     network: nn.Module
     device: torch.device
+    precision: Precision = "fp32"
+    takes_any_batch = True
+    uses_torch_memory = True
 
     def call(self, images: Tensor) -> Call:
         """One synchronised forward on `images` (float32 [n, channels, side, side] on the host), its copy included.
@@ -71,7 +90,7 @@ class TorchModel:
     def launch(self, images: Tensor) -> Call:
         """The same without waiting for the device."""
         host = images.pin_memory() if self.device.type == "cuda" else images
-        inputs = torch.empty_like(host, device=self.device)
+        inputs = torch.empty_like(host, device=self.device, dtype=DTYPES[self.precision])
 
         def forward() -> Tensor:
             inputs.copy_(host, non_blocking=True)
@@ -90,7 +109,13 @@ class TorchModel:
 
     def duplicate(self) -> TorchModel:
         """The same network again, in memory of its own."""
-        return TorchModel(copy.deepcopy(self.network), self.device)
+        return TorchModel(copy.deepcopy(self.network), self.device, self.precision)
+
+    def to(self, precision: Precision) -> TorchModel:
+        """The same network with its weights, and so all that it computes, in fp32, bf16 or fp16; in memory of its own.
+        Images come in fp32, and are converted as they are copied to it."""
+        network = copy.deepcopy(self.network).to(DTYPES[precision])
+        return TorchModel(network, self.device, precision)
 
 
 def build(spec: ArchSpec, device: torch.device, seed: int = 0) -> TorchModel:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.store.read.rows import ArtifactView, EpochView, EvaluationView, MeasurementView
 from search.store.reader import Reader, Row, changed, decode, fetch
+from workers.measure.samples import unpack
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -68,6 +69,16 @@ def measurements_of_search(
         where, values = f"{where} AND device_id = :device", values | {"device": device_id}
     sql = f"{_MEASUREMENT} WHERE {where} ORDER BY id DESC"
     return [_measurement(row) for row in fetch(session, sql, **values)]
+
+
+def samples(session: Reader | Session, measurement_id: int) -> tuple[float, ...]:
+    """The single timings behind a measurement (by row id), ms, in order; of one taken over, those of the earlier one.
+    Empty where none were kept."""
+    sql = """SELECT COALESCE(m.samples, source.samples) AS samples FROM measurement AS m
+             LEFT JOIN measurement AS source ON source.id = m.source_id WHERE m.id = :id"""
+    rows = fetch(session, sql, id=measurement_id)
+    packed = rows[0]["samples"] if rows else None
+    return () if packed is None else unpack(bytes(packed))
 
 
 def evaluations(session: Reader | Session, candidate_id: int) -> list[EvaluationView]:

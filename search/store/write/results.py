@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from search.store.models import Artifact, Attempt, Candidate, EvaluationRow, Event, JobRow, MeasurementRow
 from workers.job import CheckpointRef, Evaluation, Kind, Measurement
+from workers.measure import samples
 
 
 def add_measurement(
@@ -21,7 +22,8 @@ def add_measurement(
     attempt: Attempt | None,
     source: MeasurementRow | None = None,
 ) -> MeasurementRow:
-    """Keeps a measurement; `source` is the earlier row that a cached one repeats, whose time it keeps."""
+    """Keeps a measurement; `source` is the earlier row that a cached one repeats, whose time it keeps. That row has the
+    samples."""
     row = MeasurementRow(
         search_id=candidate.search_id,
         candidate_id=candidate.id,
@@ -34,7 +36,8 @@ def add_measurement(
         runtime=measurement.runtime,
         precision=measurement.precision,
         batch_size=measurement.batch_size,
-        figures=asdict(measurement) | {"flags": list(measurement.flags)},
+        figures=asdict(measurement) | {"flags": list(measurement.flags), "samples": ""},
+        samples=samples.from_text(measurement.samples) if measurement.samples else None,
         time=source.time if source else time.time(),
     )
     session.add(row)
@@ -51,10 +54,12 @@ def cached_measurement(
     precision: str,
     batch_size: int,
     protocol: str,
+    cache: str,
     needs: Collection[str] = (),
 ) -> MeasurementRow | None:
     """The newest unflagged measurement of the same thing under the same conditions, of any search here; readings of
-    references are none. needs: figures that may be null and must not be."""
+    references are none. cache: hot or cold; what was measured before it was kept is hot.
+    needs: figures that may be null and must not be."""
     rows = session.scalars(
         select(MeasurementRow)
         .where(
@@ -72,7 +77,8 @@ def cached_measurement(
     )
 
     def serves(row: MeasurementRow) -> bool:
-        return not row.figures.get("flags") and all(row.figures.get(name) is not None for name in needs)
+        is_so = row.figures.get("cache", "hot") == cache and not row.figures.get("flags")
+        return is_so and all(row.figures.get(name) is not None for name in needs)
 
     return next(filter(serves, rows), None)
 

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import math
+import statistics
 import threading
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import torch
 from spaces.spec import ArchSpec
 from workers import device, lock
 from workers.errors import CandidateError, DeviceError
-from workers.measure import protocol, timing
+from workers.measure import protocol, samples, timing
 from workers.measure.contention import Load
 from workers.measure.statistics import summarise
 from workers.measure.timing import Latency
@@ -52,6 +53,27 @@ def test_a_measurement_names_its_conditions(measured):
 def test_a_measurement_keeps_the_versions_that_it_was_taken_with(measured):
     assert measured.software["torch"] == torch.__version__
     assert {"timm", "python", "system"} <= measured.software.keys()
+
+
+def test_the_timings_behind_the_median_are_kept(measured):
+    kept = samples.unpack(samples.from_text(measured.samples))
+    assert len(kept) == min(measured.num_samples, samples.MAX_SAMPLES)
+    if measured.num_samples <= samples.MAX_SAMPLES:
+        assert statistics.median(kept) == pytest.approx(measured.latency_ms)
+
+
+def test_a_cold_measurement_says_so_and_is_slower_than_a_hot_one():
+    """1.6 MB of weights, which any last-level cache holds. Both are taken in turn, as a machine may slow down."""
+    settings = CostSettings(device="cpu", max_seconds=0.2)
+    pairs = [
+        (
+            protocol.measure(vit(4, 96), settings),
+            protocol.measure(vit(4, 96), replace(settings, cache="cold")),
+        )
+        for _ in range(2)
+    ]
+    assert {(hot.cache, cold.cache) for hot, cold in pairs} == {("hot", "cold")}
+    assert all(cold.latency_ms > hot.latency_ms for hot, cold in pairs)
 
 
 def test_its_figures_are_finite_and_in_order(measured):

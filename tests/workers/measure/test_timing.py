@@ -84,17 +84,21 @@ def test_warm_up_ends_when_its_time_is_up_though_the_rate_still_changes(clock):
 
 def test_throughput_grows_the_batch_while_it_pays(clock):
     seconds = {4: 0.002, 16: 0.004, 64: 0.0165, 256: 0.066}
-    rate, size = timing.best_throughput(lambda n: clock.lasting([seconds[n]]), 1, 1.0, 256, 10.0, nothing)
+    rate, size = timing.best_throughput(
+        lambda n: (clock.lasting([seconds[n]]), nothing), 1, 1.0, 256, 10.0, nothing
+    )
     assert (rate, size) == (pytest.approx(4000), 16)
 
 
 def test_throughput_never_falls_under_that_of_the_latencys_own_batch(clock):
-    rate, size = timing.best_throughput(lambda n: clock.lasting([n * 0.002]), 1, 1.0, 64, 10.0, nothing)
+    rate, size = timing.best_throughput(
+        lambda n: (clock.lasting([n * 0.002]), nothing), 1, 1.0, 64, 10.0, nothing
+    )
     assert (rate, size) == (pytest.approx(1000), 1)
 
 
 def test_throughput_does_not_start_what_does_not_fit_into_its_time(clock):
-    timing.best_throughput(lambda n: clock.lasting([n * 0.01]), 1, 10.0, 64, 0.1, nothing)
+    timing.best_throughput(lambda n: (clock.lasting([n * 0.01]), nothing), 1, 10.0, 64, 0.1, nothing)
     assert clock.now < 0.1
 
 
@@ -105,7 +109,7 @@ def test_a_batch_too_large_for_memory_ends_the_growth(clock, error):
     def call_of(size: int):
         if size == 16:
             raise error
-        return clock.lasting([0.001])
+        return clock.lasting([0.001]), nothing
 
     assert timing.best_throughput(call_of, 1, 1.0, 64, 10.0, nothing) == (pytest.approx(4000), 4)
 
@@ -116,6 +120,16 @@ def test_another_error_in_a_larger_batch_is_not_hidden(clock):
 
     with pytest.raises(RuntimeError, match="shapes"):
         timing.best_throughput(call_of, 1, 1.0, 64, 10.0, nothing)
+
+
+def test_what_is_done_before_a_call_is_no_part_of_it(clock):
+    def before() -> None:
+        clock.now += 0.1
+
+    found = timing.measure_latency(clock.lasting([0.01]), 2.0, 0.01, nothing, before=before)
+    assert found.summary.median == pytest.approx(10)
+    assert found.samples == pytest.approx([10.0] * found.summary.num_samples)
+    assert clock.now >= 0.11 * found.summary.num_samples
 
 
 def test_the_guard_against_hangs_hears_of_every_call(clock):
