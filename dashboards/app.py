@@ -32,7 +32,7 @@ Give the token of the link that `paretovit dashboard` prints as `Authorization: 
 class Dashboard(FastAPI):
     """The application, with a guard around all of it, its own errors included. `state.changes` is to be closed."""
 
-    def __init__(self, location: Location, token: str, port: int) -> None:
+    def __init__(self, location: Location, token: str, port: int, *, may_write: bool) -> None:
         super().__init__(
             title="paretovit",
             description=DESCRIPTION,
@@ -43,18 +43,19 @@ class Dashboard(FastAPI):
         )
         self._guard = {"token": token, "port": port}
         self.state.store = ReadOnlyStore(location)
+        self.state.may_write = may_write
         self.state.changes = Changes(self.state.store)
 
     def build_middleware_stack(self) -> Any:
         return Guard(super().build_middleware_stack(), **self._guard)
 
 
-def create_app(location: Location, token: str, port: int) -> Dashboard:
+def create_app(location: Location, token: str, port: int, *, may_write: bool = False) -> Dashboard:
     """An application on the database of that place, which need not be there yet.
 
     token: what a visitor must bring. port: the one that will be listened on, for the check of Host and Origin.
     """
-    app = Dashboard(location, token, port)
+    app = Dashboard(location, token, port, may_write=may_write)
     for module in API:
         app.include_router(module.router)
     for module in PAGES:

@@ -23,19 +23,25 @@ TOKEN_VARIABLE = "PARETOVIT_DASHBOARD_TOKEN"
 
 
 def serve(
-    db: str | None, port: int | None, ready: Callable[[str], None], warn: Callable[[str], None]
+    db: str | None,
+    port: int | None,
+    ready: Callable[[str], None],
+    warn: Callable[[str], None],
+    *,
+    may_write: bool = False,
 ) -> None:
     """Serves the dashboard until a signal ends it; calls `ready` with the URL to open once it answers.
 
     db: path or URL, else PARETOVIT_DB, else ./paretovit.db; `warn` is called when it cannot be read yet. port: 0 for
-    any free one; None for the first free one from 8770 on. SIGTERM ends it with exit code 0, SIGINT with
+    any free one; None for the first free one from 8770 on. may_write: whether searches can be submitted, paused and
+    deleted through it. SIGTERM ends it with exit code 0, SIGINT with
     KeyboardInterrupt. Raises UserError for a port that is taken, and for a `db` that names no database.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     location, token = locate(db), make_token()
     with contextlib.closing(listen(port)) as listener:
         bound = listener.getsockname()[1]
-        app = create_app(location, token, bound)
+        app = create_app(location, token, bound, may_write=may_write)
         try:
             with app.state.store.read():
                 pass

@@ -145,6 +145,24 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> SearchConfig:
     return check_document(config_yaml.read(path), Path(path).parent, overrides)
 
 
+def load_text(text: str, overrides: Sequence[str] = (), name: str = "standard input") -> SearchConfig:
+    """The same of a text, which has no folder: its paths have to be absolute. JSON is YAML."""
+    document = config_yaml.parse(text, name)
+    for path in (*_PATHS, ("artifacts",)):
+        given: Any = document.values
+        for key in path:
+            given = given.get(key) if isinstance(given, dict) else None
+        if (
+            isinstance(given, str)
+            and given
+            and "://" not in given
+            and not Path(given).expanduser().is_absolute()
+        ):
+            problem = f"{shown(given)} is relative, and {name} has no folder; give an absolute path"
+            raise UsageError(document.origins.message(path, problem))
+    return check_document(document, Path("/"), overrides)
+
+
 def check_document(document: Document, folder: Path, overrides: Sequence[str] = ()) -> SearchConfig:
     """The config in a parsed document whose relative paths start at `folder`. Raises UsageError."""
     document = _anchored(document, folder)

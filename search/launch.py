@@ -13,15 +13,15 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from search import hints, lease, leftovers, own_families, validate
+from search import folders, hints, lease, leftovers, own_families, validate
 from search.brought import Brought
 from search.config import SearchConfig, from_stored
 from search.driver import Driver
 from search.errors import UserError
 from search.leaving import leave, write_plainly
 from search.plan import Plan
-from search.states import ENDED_SEARCH, SearchState
-from search.store.location import locate
+from search.states import SearchState
+from search.store.read import queue
 from search.store.read.candidates import candidates
 from search.store.read.searches import search_by_name
 from search.store.read.searches import searches as all_searches
@@ -32,61 +32,81 @@ from workers import device
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
+    from search.store.models import Queue
     from search.store.read.rows import SearchRow
 
 INTERRUPTED = 130
-_MARKER = ".search"
 Say = Callable[[str], None]
+Turn = Callable[["Session"], "Queue"]
+"""Gives the row of the queue that a search is run for, in a transaction; raises `Withdrawn` if it no longer is."""
 
 
 @dataclass(frozen=True)
 class Ended:
     """How a run ended. state: the search's, and reason why. artifacts: the folder that its report belongs into.
-    by_signal: the user ended it."""
+    by_user: by a signal or a request."""
 
     search: str
     state: SearchState
     artifacts: Path
     reason: str | None = None
-    by_signal: bool = False
+    by_user: bool = False
 
 
-def start(config: SearchConfig, db: str | None, say: Say, show: Say = lambda _: None) -> Ended:
+def start(
+    config: SearchConfig,
+    db: str | None,
+    say: Say,
+    show: Say = lambda _: None,
+    turn: Turn | None = None,
+) -> Ended:
     """Runs a new search. Nothing is written before every check has passed.
 
-    say: told what happens, line by line. show: told how far the search is, for a line that stays.
+    say: told what happens, line by line. show: told how far the search is, for a line that stays. turn: in which it is
+    begun, for a search out of the queue.
 
     Raises UsageError for a config that cannot run, UserError when the name is taken.
     """
-    refuse_taken_name(config.name, db)
-    artifacts = _new_folder(config, db)
+    refuse_taken_name(config.name, db, queued=turn is not None)
+    artifacts = folders.new(config, db)
     checked = validate.check_new(config, time.time())
     store = open_store(db, create=True)
     try:
         data = asdict(checked.plan.data) | {"num_classes": len(checked.plan.data.class_names)}
         data |= own_families.brought(checked.plan).to_dict()
-        store.write(
-            lambda s: searches.create(
-                s, config.name, checked.plan.config.to_dict(), data, str(artifacts), checked.deadline
+
+        def create(session: Session) -> None:
+            begun = searches.create(
+                session, config.name, checked.plan.config.to_dict(), data, str(artifacts), checked.deadline
             )
-        )
+            if turn is not None:
+                turn(session).search_id = begun
+
+        store.write(create)
         for text in (*checked.seen.warnings, *filter(None, [checked.advice])):
             say(f"warning: {text}")
         for text in checked.seen.notes:
             say(f"images: {text}")
         if checked.missing:
             say(f"baselines: {checked.baselines}")
-        return _drive(store, checked.plan, config.name, (say, show), deadline=checked.deadline)
+        return _drive(
+            store, checked.plan, config.name, (say, show), turn or _nothing, deadline=checked.deadline
+        )
     finally:
         store.close()
 
 
 def resume(
-    name: str, overrides: Sequence[str], db: str | None, say: Say, show: Say = lambda _: None
+    name: str,
+    overrides: Sequence[str],
+    db: str | None,
+    say: Say,
+    show: Say = lambda _: None,
+    turn: Turn | None = None,
 ) -> Ended:
     """Goes on with a search of the database. A finished one is left as it is, unless overrides extend it.
 
-    say, show: as for `start`.
+    say, show, turn: as for `start`.
 
     Raises UserError for an unknown name or when another driver is at work.
     """
@@ -94,14 +114,15 @@ def resume(
     try:
         with store.read() as reader:
             row = search_by_name(reader, name)
-        if row.state in ENDED_SEARCH and not overrides:
+        if row.state in (SearchState.FINISHED, SearchState.FAILED) and not overrides:
             say(f"search {name!r} is {row.state}; nothing is left to do")
             return Ended(name, SearchState(row.state), Path(row.artifacts))
         config = from_stored(row.config, overrides, f"search {name!r}")
         _refuse_changes(row, config)
         checked = validate.check(_without_kept_deadline(config, overrides), time.time())
         deadline = checked.deadline if _sets_deadline(overrides) else row.deadline
-        if deadline is not None and deadline <= time.time():
+        is_late = deadline is not None and deadline <= time.time()
+        if is_late and turn is None:  # in its turn, it ends with a report
             raise UserError(
                 f"search.deadline: that of {name!r} has passed; give another: "
                 f"{hints.command('resume', name, '--set', 'search.deadline=8h')}"
@@ -117,20 +138,20 @@ def resume(
                 rows = candidates(reader, row.id)
             own_families.check_unchanged(checked.plan, Brought.of(row.data), rows)
         values = config.to_dict()
-        return _drive(
-            store,
-            checked.plan,
-            name,
-            (say, show),
-            lambda s: searches.reconfigure(s, row.id, values, deadline),
-            deadline,
-        )
+
+        def prepare(session: Session) -> None:
+            if turn is not None:
+                turn(session)
+            searches.reconfigure(session, row.id, values, deadline)
+
+        return _drive(store, checked.plan, name, (say, show), prepare, deadline)
     finally:
         store.close()
 
 
-def refuse_taken_name(name: str, db: str | None) -> None:
-    """Raises UserError when the database is there and holds a search of that name."""
+def refuse_taken_name(name: str, db: str | None, *, queued: bool = False) -> None:
+    """Raises UserError when the database is there and holds a search of that name, or its queue does. queued: whether
+    the search itself comes out of the queue."""
     try:
         store = open_store(db, create=False)
     except UserError:
@@ -138,10 +159,16 @@ def refuse_taken_name(name: str, db: str | None) -> None:
     try:
         with store.read() as reader:
             taken = {row.name for row in all_searches(reader)}
+            if not queued:
+                taken |= {row.name for row in queue.active(reader)}
     finally:
         store.close()
     if name in taken:
         raise searches.NameTaken(name)
+
+
+def _nothing(session: Session) -> None:
+    """What is written beside the lease where nothing is."""
 
 
 def _without_kept_deadline(config: SearchConfig, overrides: Sequence[str]) -> SearchConfig:
@@ -160,8 +187,8 @@ def _drive(
     plan: Plan,
     name: str,
     tell: tuple[Say, Say],
-    prepare: Callable[[Session], object] = lambda _: None,
-    deadline: float | None = None,
+    prepare: Callable[[Session], object],
+    deadline: float | None,
 ) -> Ended:
     """prepare: written together with the lease, so that a refused driver changes nothing."""
     import optuna
@@ -173,7 +200,7 @@ def _drive(
         row = search_by_name(reader, name)
     silent_beat = _watch(store, row, tell[0])
     artifacts = Path(row.artifacts)
-    _claim(artifacts, row)
+    folders.claim(artifacts, row)
     leftovers.clear()
     storage = open_storage(store.optuna_url, store.optuna_engine_kwargs)
     settings = plan.config.search
@@ -199,7 +226,8 @@ def _drive(
             driver.close()
     with store.read() as reader:
         row = search_by_name(reader, name)
-    return Ended(name, SearchState(row.state), artifacts, row.reason, driver.drain_wanted is not None)
+    by_user = driver.drain_wanted is not None or driver.wanted.state is not None
+    return Ended(name, SearchState(row.state), artifacts, row.reason, by_user)
 
 
 def _run_engine(driver: Driver, engine: str, num_workers: int) -> None:
@@ -271,37 +299,6 @@ def _watch(store: Store, row: SearchRow, say: Say) -> int | None:
         if now.beat != row.beat:
             raise UserError(f"search {row.name!r} is driven by process {row.owner_pid} on {row.owner_host}")
     return row.beat
-
-
-def _new_folder(config: SearchConfig, db: str | None) -> Path:
-    """Where a new search will keep its files. Raises UsageError where others are there, or where images are."""
-    root = Path(config.artifacts) if config.artifacts else locate(db).artifacts_root
-    folder = (root / config.name).absolute()
-    if folder.is_dir() and any(folder.iterdir()):
-        what = "belongs to a search of another database" if (folder / _MARKER).exists() else "is not empty"
-        raise config.error(
-            "artifacts", f"{folder} {what}; move it away, or give the search another folder or name"
-        )
-    images = config.data.path
-    if images is not None and folder.resolve().is_relative_to(Path(images).resolve()):
-        remedy = (
-            "give artifacts: another folder" if config.artifacts else "give artifacts: or --db another place"
-        )
-        raise config.error("artifacts", f"{folder} would lie among the images of {images}; {remedy}")
-    return folder
-
-
-def _claim(artifacts: Path, row: SearchRow) -> None:
-    """Makes the search's folder, and refuses one that another search writes to, as two databases could have it."""
-    marker = artifacts / _MARKER
-    mine = f"{row.name} {row.created!r}\n"
-    artifacts.mkdir(parents=True, exist_ok=True)
-    if marker.exists() and marker.read_text() != mine:
-        raise UserError(
-            f"artifacts: {artifacts} belongs to a search of that name in another database; "
-            "give `artifacts:` another folder"
-        )
-    marker.write_text(mine)
 
 
 def _refuse_changes(row: SearchRow, config: SearchConfig) -> None:

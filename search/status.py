@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from search import screened
+from search import screened, waiting
 from search.front import front_view
 from search.states import JobState, SearchState
 from search.store.read.candidates import candidate
 from search.store.read.results import num_epochs
 from search.store.read.rows import SearchRow
-from search.store.read.searches import search_by_name
+from search.store.read.searches import search_by_name, searches
 from search.store.read.status import candidate_counts, iso, job_counts
 from search.store.reader import Reader
 from search.teacher import teacher_of
@@ -20,8 +20,16 @@ if TYPE_CHECKING:
 
 
 def status(session: Reader | Session, name: str) -> dict[str, Any]:
-    """The object that `status NAME --json` prints. Raises UserError for an unknown name."""
-    return status_of(session, search_by_name(session, name))
+    """The object that `status NAME --json` prints, also of a search that waits for its begin. Raises UserError for an
+    unknown name."""
+    return next(iter(waiting.not_begun(session, name)), None) or status_of(
+        session, search_by_name(session, name)
+    )
+
+
+def statuses(session: Reader | Session) -> list[dict[str, Any]]:
+    """The same of all: first those that wait for their begin, then the others, the newest first."""
+    return [*waiting.not_begun(session), *(status_of(session, row) for row in searches(session))]
 
 
 def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
@@ -50,6 +58,7 @@ def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
         "best": _best(session, search),
         "teacher": teacher_of(session, search),
         "screen": screen_of(session, search),
+        "queue": waiting.place_of(session, search.name),
     }
 
 

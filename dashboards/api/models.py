@@ -84,6 +84,20 @@ class Screen(Strict):
     errors: dict[str, ScreenError] = Field(description="By quantity")
 
 
+class Place(Strict):
+    """Where a search is in the queue."""
+
+    name: str
+    state: str = Field(description="waiting or running")
+    held: bool = Field(description="Not to be run before somebody resumes it")
+    priority: int = Field(description="From 0 to 9; higher ones go first")
+    window: str | None = Field(description="Hours of the day to run in, HH:MM-HH:MM by the runner's clock")
+    submitted: Time
+    begun: bool
+    before: int | None = Field(description="How many come first; null while it runs or is held")
+    reason: str | None
+
+
 class Status(Strict):
     """How a search stands."""
 
@@ -94,6 +108,7 @@ class Status(Strict):
     epochs: int = Field(description="Epochs trained, all candidates and baselines together")
     best: Best | None
     teacher: Teacher | None
+    queue: Place | None = Field(description="null where it is not in the queue, or no more")
     screen: Screen | None = Field(description="null where no cost could be predicted yet, or none is limited")
 
 

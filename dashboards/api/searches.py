@@ -10,9 +10,10 @@ from dashboards.api import models
 from dashboards.api.answers import ERRORS, Name, answer
 from dashboards.reading import MaybeReading, Reading
 from search.front import front_view
-from search.status import status_of
+from search.status import status as status_of_name
+from search.status import statuses
 from search.store.read import events as read_events
-from search.store.read.searches import search_by_name, searches
+from search.store.read.searches import search_by_name
 from search.store.read.status import iso
 
 router = APIRouter(prefix="/api/searches", tags=["searches"], responses=ERRORS)
@@ -21,7 +22,7 @@ router = APIRouter(prefix="/api/searches", tags=["searches"], responses=ERRORS)
 @router.get("", response_model=list[models.Status])
 def list_searches(reader: MaybeReading) -> Response:
     """How every search stands, the newest first; an empty list while there is no database."""
-    return answer([] if reader is None else [status_of(reader, row) for row in searches(reader)])
+    return answer([] if reader is None else statuses(reader))
 
 
 @router.get("/{name:path}/front", response_model=models.Front, response_model_exclude_unset=True)
@@ -53,4 +54,4 @@ def events(
 @router.get("/{name:path}", response_model=models.Status)
 def status(reader: Reading, name: Name) -> Response:
     """How one search stands."""  # the last route: in a database that others made, a name may hold a slash
-    return answer(status_of(reader, search_by_name(reader, name)))
+    return answer(status_of_name(reader, name))

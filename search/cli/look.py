@@ -16,13 +16,11 @@ OneName = Annotated[str, typer.Argument(metavar="NAME", help="The search.")]
 
 def status(name: Name = None, as_json: Json = False, db: Database = None) -> None:
     """Show how searches stand: states, counts, the best so far."""
+    from search import status as stands
     from search.cli import look_text
-    from search.status import status_of
-    from search.store.read.searches import search_by_name, searches
 
     with reading(db) as reader:
-        rows = [search_by_name(reader, name)] if name is not None else searches(reader)
-        found = [status_of(reader, row) for row in rows]
+        found = [stands.status(reader, name)] if name is not None else stands.statuses(reader)
     if as_json:
         print_json(found if name is None else found[0])
         return

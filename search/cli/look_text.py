@@ -32,6 +32,7 @@ def status(found: Mapping[str, Any]) -> str:
         )
     ]
     pairs = [
+        ("queue", _place(found["queue"]) if found["queue"] else None),
         ("started", search["started"]),
         ("deadline", search["deadline"]),
         ("ended", search["ended"]),
@@ -44,9 +45,20 @@ def status(found: Mapping[str, Any]) -> str:
         ("left out", screened.words(found["screen"]) if found["screen"] else None),
     ]
     lines += [f"  {name:<11}{value}" for name, value in pairs if value]
-    if search["state"] in ("interrupted", "paused"):
+    waits = found["queue"] is not None and not found["queue"]["held"]
+    if search["state"] in ("interrupted", "paused") and not waits:
         lines.append(printable(f"  go on with: {hints.command('resume', search['name'])}"))
     return "\n".join(lines)
+
+
+def _place(queue: Mapping[str, Any]) -> str:
+    """Where a search is in the queue."""
+    words = [f"priority {queue['priority']}", *([f"from {queue['window']}"] if queue["window"] else [])]
+    if queue["held"]:
+        words.append("held until it is resumed")
+    elif queue["before"] is not None:
+        words.append(f"{queue['before']} before it")
+    return printable(", ".join([*words, *([queue["reason"]] if queue["reason"] else [])]))
 
 
 def front(view: FrontView, everything: bool) -> str:

@@ -14,7 +14,24 @@ from typing import Annotated, NoReturn
 import typer
 
 from search import hints
-from search.cli import dashboard, db, doctor, export, init, look, measure, pick, run, space, validate
+from search.cli import (
+    asking,
+    dashboard,
+    db,
+    delete,
+    doctor,
+    export,
+    init,
+    look,
+    measure,
+    pick,
+    run,
+    serve,
+    space,
+    submit,
+    validate,
+    watch,
+)
 from search.cli.command import Command, Group
 from search.cli.packages import check_packages
 from search.errors import UserError
@@ -66,6 +83,11 @@ app.command("init", cls=Command)(init.init)
 app.command("validate", cls=Command)(validate.validate)
 app.command("run", cls=Command)(run.run)
 app.command("resume", cls=Command)(run.resume)
+app.command("pause", cls=Command)(asking.pause)
+app.command("stop", cls=Command)(asking.stop)
+app.command("watch", cls=Command)(watch.watch)
+app.command("submit", cls=Command)(submit.submit)
+app.command("serve", cls=Command)(serve.serve)
 app.command("status", cls=Command)(look.status)
 app.command("front", cls=Command)(look.front)
 app.command("show", cls=Command)(look.show)
@@ -76,6 +98,7 @@ app.command("export", cls=Command)(export.export)
 app.command("verify", cls=Command)(export.verify)
 app.command("space", cls=Command)(space.space)
 app.command("measure", cls=Command)(measure.measure)
+app.command("delete", cls=Command)(delete.delete)
 app.command("doctor", cls=Command)(doctor.doctor)
 app.add_typer(db.app, name="db")
 
@@ -110,7 +133,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def script() -> NoReturn:
     """The installed command: `main`, and out."""
-    code = main()
+    leave(main())
+
+
+def leave(code: int) -> NoReturn:
+    """Ends this process."""
     if "ray" in sys.modules:
         # Taking torch and Ray apart takes seconds, and has stood still for over a minute on a loaded machine.
         for stream in (sys.stdout, sys.stderr):

@@ -27,7 +27,7 @@ def run(
     checked = load(config, overrides or ())
     with shown() as progress:
         ended = launch.start(checked, db, progress.line, progress.status)
-    return _end(ended, db)
+    return conclude(ended, db)
 
 
 def resume(
@@ -36,15 +36,20 @@ def resume(
     db: Database = None,
 ) -> int:
     """Go on with a search that was interrupted, stopped or paused; nothing is done twice."""
+    from search.cli.asking import resumed_elsewhere
+
+    if not overrides and (told := resumed_elsewhere(name, db)) is not None:
+        typer.echo(told)
+        return 0
     from search import launch
     from search.cli.progress import shown
 
     with shown() as progress:
         ended = launch.resume(name, overrides or (), db, progress.line, progress.status)
-    return _end(ended, db)
+    return conclude(ended, db)
 
 
-def _end(ended: Ended, db: str | None) -> int:
+def conclude(ended: Ended, db: str | None) -> int:
     """Prints the front, writes the report, and returns the exit code."""
     from dashboards.report import write_report
     from search.cli import look_text
@@ -55,11 +60,11 @@ def _end(ended: Ended, db: str | None) -> int:
     from search.store.read.searches import search_by_name
     from search.store.session import open_store
 
-    if ended.state != SearchState.FINISHED:
+    if ended.state not in (SearchState.FINISHED, SearchState.STOPPED):
         why = f" ({ended.reason})" if ended.reason else ""
         resume = hints.command("resume", ended.search)
         typer.echo(f"search {ended.search} is {ended.state}{why}; go on with: {resume}")
-        return INTERRUPTED if ended.by_signal else 1
+        return INTERRUPTED if ended.by_user else 1
     store = open_store(db, create=False)
     try:
         with store.read() as reader:

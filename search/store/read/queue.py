@@ -50,6 +50,13 @@ def runners(session: Reader | Session) -> list[RunnerRow]:
     return [RunnerRow(**row) for row in fetch(session, f"SELECT {_RUNNER} FROM runner ORDER BY id")]
 
 
+def has_runner(session: Reader | Session) -> bool:
+    """Whether anybody works the queue off at this moment, as far as one look can tell."""
+    from search import lease
+
+    return any(lease.alive(row) for row in runners(session))
+
+
 def _row(found: Row) -> QueueRow:
     plugins = decode("queue", found, "plugins").get("modules", [])
     values = {key: value for key, value in found.items() if key != "plugins"}

@@ -114,3 +114,8 @@ def set_state(row: Search, state: SearchState, reason: str | None = None) -> Non
 def locked(session: Session, search_id: int) -> Search:
     """The search's row, which no other transaction changes before this one has ended."""
     return session.scalars(select(Search).where(Search.id == search_id).with_for_update()).one()
+
+
+def owned(session: Session) -> list[Search]:
+    """Those that a driver has not given back; `search.lease.alive` tells whether it lives."""
+    return list(session.scalars(select(Search).where(Search.owner_host.is_not(None)).order_by(Search.id)))
