@@ -182,8 +182,9 @@ def from_stored(
     values: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "stored config"
 ) -> SearchConfig:
     """The same for a config out of the database, whatever version stored it, with the meaning that it had then: recipe
-    `auto` trained all fresh weights by `plain` before there was `training.fresh_recipe`."""
-    training = {"fresh_recipe": "plain"} | values.get("training", {})
+    `auto` trained all fresh weights by `plain` before there was `training.fresh_recipe`, and all steps were executed in
+    one way before there was a choice."""
+    training = _BEFORE | values.get("training", {})
     return from_dict({**values, "training": training}, overrides, name)
 
 
@@ -202,6 +203,15 @@ def sections() -> dict[str, tuple[str, ...]]:
         keys[section] = tuple(names)
     return keys
 
+
+_BEFORE = {
+    "fresh_recipe": "plain",
+    "precision": "fp32",
+    "memory_format": "contiguous",
+    "compile": "off",
+    "threads": 1,
+}
+"""What settings of training meant before they were there."""
 
 _SECTIONS: dict[str, Any] = {
     "data": DataSettings,

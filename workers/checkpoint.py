@@ -1,8 +1,9 @@
 """Checkpoints: safetensors files, written atomically, checked against their SHA-256 when they are read.
 
 Nothing is unpickled. A file holds the network (`model/...`), the averaged weights (`ema/...`), the optimizer's
-moments (`optimizer/<parameter>/...`), and as metadata what they belong to, the network (`arch`, JSON), the position in
-the schedule, and the pretrained weights that training began from (`weights`, JSON).
+moments (`optimizer/<parameter>/...`), and as metadata what they belong to, the network (`arch`, JSON), how it was
+trained (`execution`, JSON), the position in the schedule, and the pretrained weights that training began from
+(`weights`, JSON).
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def save(
     """
     metadata = dict(facts or {}) | _identity(job, data_digest) | {"updates": str(training.updates)}
     metadata["arch"] = job.spec.canonical
+    metadata["execution"] = json.dumps(dataclasses.asdict(job.execution))
     if training.loaded is not None:
         metadata["weights"] = json.dumps(training.loaded)
     return write(job, epoch, lambda path: save_file(_tensors(training), path, metadata))
@@ -91,7 +93,7 @@ def load(job: Job, training: Training, data_digest: str) -> None:
     if ref.epoch != job.first_epoch - 1:
         raise CheckpointError(f"{ref.path}: of epoch {ref.epoch}, but training goes on at {job.first_epoch}")
     tensors, metadata = _read(job.artifacts, ref, next(training.model.parameters()).device)
-    wanted: dict[str, str | None] = {"teacher": None, **_identity(job, data_digest)}
+    wanted: dict[str, str | None] = {"teacher": None, "precision": None, **_identity(job, data_digest)}
     for key, value in wanted.items():
         if metadata.get(key) != value:
             raise CheckpointError(f"{ref.path}: {key} is {metadata.get(key)}, but the job has {value}")
@@ -116,12 +118,13 @@ def load_scored(artifacts: str, ref: CheckpointRef, model: nn.Module) -> dict[st
 
 def _identity(job: Job, data_digest: str) -> dict[str, str]:
     """spec: with the name of its pretrained weights. recipe: the settings that this training uses. teacher: only where
-    there is one."""
+    there is one. precision: where it is not fp32; how else steps were executed makes no difference."""
     return {
         "candidate": str(job.candidate),
         "spec": job.spec.digest,
         "recipe": hashlib.sha256(_recipe(job).encode()).hexdigest()[:16],
         "data": data_digest,
+        **({} if job.execution.precision == "fp32" else {"precision": job.execution.precision}),
         **_teacher(job),
     }
 
@@ -195,3 +198,8 @@ def _fill_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
             _, number, name = key.split("/")
             moments.setdefault(int(number), {})[name] = value
     optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            if value.shape == parameter.shape and value.stride() != parameter.stride():
+                # Fused steps take a parameter and its moments as lying alike.
+                state[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)

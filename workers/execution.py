@@ -38,11 +38,11 @@ class Execution:
 @dataclass(frozen=True)
 class ProbeTask:
     """What a probe job has to know beside its architecture. epochs: of the shortest training that its choice will be
-    used for. trainings: how many of them to expect. cores: of the CPU, that the worker has to itself. beside: other
-    architectures that the choice will be used for."""
+    used for. epochs_in_all: of all trainings that are to be expected. cores: of the CPU, that the worker has to itself.
+    beside: other architectures that the choice will be used for."""
 
     epochs: int
-    trainings: int = 1
+    epochs_in_all: float
     cores: int = 1
     beside: tuple[ArchSpec, ...] = ()
 

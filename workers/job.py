@@ -13,6 +13,7 @@ from typing import Any
 
 from spaces.spec import ArchSpec
 from workers import distillation_settings
+from workers.execution import Execution, Probed, ProbeTask
 from workers.settings import CostSettings, DataSettings, JobSettings, LimitSettings, RecipeSettings
 
 
@@ -21,6 +22,7 @@ class Kind(StrEnum):
 
     MEASURE = "measure"
     REFERENCE = "reference"
+    PROBE = "probe"
     TEACH = "teach"
     TRAIN = "train"
     EVALUATE = "evaluate"
@@ -77,6 +79,7 @@ class Job:
     artifacts: folder that checkpoints are written below.
     teacher: of a train job that learns from one.
     latency_limits: upper bounds, ms, that a measured latency will be judged by.
+    execution: of a train or teach job. probe: of a probe job, what it chooses for.
     """
 
     id: int
@@ -93,10 +96,13 @@ class Job:
     checkpoint: CheckpointRef | None = None
     latency_limits: tuple[float, ...] = ()
     teacher: TeacherRef | None = None
+    execution: Execution = field(default_factory=Execution)
+    probe: ProbeTask | None = None
 
     def to_json(self) -> str:
         teacher = self.teacher and asdict(self.teacher) | {"spec": self.teacher.spec.to_dict()}
-        specs = {"spec": self.spec.to_dict(), "teacher": teacher}
+        probe = self.probe and self.probe.to_dict()
+        specs = {"spec": self.spec.to_dict(), "teacher": teacher, "probe": probe}
         return json.dumps(asdict(self) | specs, allow_nan=False)
 
     @classmethod
@@ -117,6 +123,8 @@ class Job:
                 ),
                 "checkpoint": CheckpointRef(**checkpoint) if checkpoint else None,
                 "teacher": _teacher(data["teacher"]),
+                "execution": Execution(**data["execution"]),
+                "probe": ProbeTask.from_dict(data["probe"]) if data["probe"] else None,
                 "latency_limits": tuple(data["latency_limits"]),
             }
         )
@@ -254,6 +262,7 @@ class Outcome:
     checkpoint: CheckpointRef | None = None
     evaluation: Evaluation | None = None
     measurement: Measurement | None = None
+    probed: Probed | None = None
     data_digest: str | None = None
     device_id: str | None = None
     host: str = ""
@@ -275,6 +284,7 @@ class Outcome:
                 "checkpoint": CheckpointRef(**data["checkpoint"]) if data["checkpoint"] else None,
                 "evaluation": _evaluation(data["evaluation"]),
                 "measurement": _measurement(data["measurement"]),
+                "probed": Probed.from_dict(data["probed"]) if data["probed"] else None,
             }
         )
 

@@ -24,7 +24,7 @@ import torch
 
 from spaces import models
 from workers import device as devices
-from workers import lock, memory_limit
+from workers import executing, lock, memory_limit
 from workers.data import dataset
 from workers.data.listing import Beat, DataError
 from workers.device import Device
@@ -41,6 +41,7 @@ from workers.job import Decision, Emit, EpochReport, Job, Kind, Outcome, Status
 from workers.measure import inputs, malloc, protocol
 from workers.memory_prediction import check_fits
 from workers.plugins import load_plugins
+from workers.probe import probe
 from workers.settings import CostSettings, DataSettings
 from workers.teach import teach
 from workers.train import train
@@ -156,8 +157,12 @@ def _run(job: Job, emit: Emit) -> dict[str, Any]:
         with _memory(device):
             if is_measure:
                 found = _measure(job, watchdog)
+            elif job.kind is Kind.PROBE:
+                found = _probe(job, device, watchdog)
             else:
-                found = _train_or_evaluate(job, device, emit, watchdog)
+                # A worker a core unless told otherwise; and the same bits whatever the machine.
+                with executing.threads(0 if device.is_cuda else job.execution.threads or 1):
+                    found = _train_or_evaluate(job, device, emit, watchdog)
     return {"status": Status.DONE, "device_id": device.id} | found
 
 
@@ -179,10 +184,13 @@ def _measure(job: Job, watchdog: Watchdog) -> dict[str, Any]:
     }
 
 
+def _probe(job: Job, device: Device, watchdog: Watchdog) -> dict[str, Any]:
+    probed, digest = probe(job, device, watchdog.beat, watchdog.suspended)
+    return {"probed": probed, "data_digest": digest}
+
+
 def _train_or_evaluate(job: Job, device: Device, emit: Emit, watchdog: Watchdog) -> dict[str, Any]:
     place = torch.device(device.torch)
-    if not device.is_cuda:
-        torch.set_num_threads(1)  # a worker a core; and the same bits whatever the machine
 
     def settle() -> None:
         if device.is_cuda:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -46,7 +47,7 @@ class Training:
 
     knobs: how it is trained. stochastic_depth: False where the network does not know drop paths. loaded: the
     pretrained weights that it began from, as `pretrained.Loaded` says it, where there are any. distillation: the
-    teacher, where there is one.
+    teacher, where there is one. network: the model as steps call it, where that is not as it is (`executing.execute`).
     """
 
     model: nn.Module
@@ -59,6 +60,11 @@ class Training:
     class_weights: torch.Tensor | None = None
     distillation: Distillation | None = None
     updates: int = 0
+    network: Callable[[torch.Tensor], Any] | None = None
+
+    def scores(self, images: torch.Tensor) -> Any:
+        """What a step makes of images [b, channels, side, side]."""
+        return self.model(images) if self.network is None else self.network(images)
 
     @property
     def scored(self) -> nn.Module:

@@ -139,6 +139,9 @@ class RecipeSettings:
     clip_norm: largest norm of a step's gradient; 0 for no limit.
     accumulation: batches whose gradients are averaged for a step.
     distillation: a teacher that candidates learn from; None for labels alone.
+    precision, memory_format, compile, threads: how steps are executed; `auto` for what a probe finds fastest, once a
+        family and search. threads: of a worker's CPU, a whole number.
+    probe_seconds: longest time that a probe compares in; it takes less where less can be gained.
     """
 
     recipe: Literal["auto", "plain", "deit", "finetune", "custom"] = "auto"
@@ -169,6 +172,11 @@ class RecipeSettings:
     clip_norm: float | None = None
     accumulation: int | None = None
     distillation: DistillationSettings | None = None
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    memory_format: Literal["auto", "contiguous", "channels_last"] = "auto"
+    compile: Literal["auto", "off", "on"] = "auto"
+    threads: Any = "auto"
+    probe_seconds: float = 6.0
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
@@ -178,6 +186,10 @@ class RecipeSettings:
             value = getattr(self, name)
             if value is not None:
                 _within(name, value, low, self.epochs if name == "warmup_epochs" else high)
+        if self.threads != "auto":
+            if type(self.threads) is not int:
+                raise ValueError(f"threads: {self.threads!r} is neither auto nor a whole number")
+            _within("threads", self.threads, 1, 1024)
         if self.weights_dir == "":
             raise ValueError("weights_dir: is empty; name a folder or leave it out")
         _within("seed", self.seed, 0, 2**31 - 1)
@@ -222,6 +234,7 @@ _KNOBS = {
     "repeated_augmentation": (1, 16),
     "clip_norm": (0, 1_000_000),
     "accumulation": (1, 1024),
+    "probe_seconds": (0.1, 3600),
 }
 """Smallest and largest value of each; warmup_epochs end with the epochs."""
 

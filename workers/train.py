@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from workers import checkpoint, distillation
+from workers import checkpoint, distillation, executing
 from workers.data.batches import (
     Augment,
     Batch,
@@ -86,6 +86,7 @@ def _begin(job: Job, data: DeviceData, device: torch.device, between_steps: Betw
     batches = batches_per_epoch(len(data.splits["train"]), recipe.batch_size)
     seed = seed_of(recipe.seed, job.candidate, "weights")
     training = compose(spec, recipe, batches, seed, device, weights)
+    executing.execute(training, job.execution)
     if job.first_epoch > 1:
         checkpoint.load(job, training, data.digest)
     training.class_weights = data.class_weights
@@ -144,7 +145,7 @@ def _train_epoch(
         count = min(left, knobs.accumulation)
         left -= count
         rate = training.learning_rate
-        step = _backward(training, itertools.islice(batches, count), count, between_steps)
+        step = backward(training, itertools.islice(batches, count), count, between_steps)
         watch.see(step.loss, step.norm, training.updates + 1, rate)
         training.optimizer.step()
         training.advance()
@@ -164,14 +165,14 @@ class Step(NamedTuple):
     paused: float
 
 
-def _backward(training: Training, batches: Iterable[Batch], count: int, between_steps: BetweenSteps) -> Step:
+def backward(training: Training, batches: Iterable[Batch], count: int, between_steps: BetweenSteps) -> Step:
     """The gradient of `count` batches, each of the same weight, left clipped."""
     knobs, device = training.knobs, training.parameters[0].device
     training.optimizer.zero_grad(set_to_none=True)
     mean, loss_sum, paused = torch.zeros((), device=device), torch.zeros((), device=device), 0.0
     for images, labels in batches:
         paused += between_steps()
-        loss = _loss(training, images, labels)
+        loss = loss_of(training, images, labels)
         (loss / count if count > 1 else loss).backward()
         mean += loss.detach() / count
         loss_sum += loss.detach() * len(labels)
@@ -180,14 +181,14 @@ def _backward(training: Training, batches: Iterable[Batch], count: int, between_
     return Step(mean, norm, loss_sum, paused)
 
 
-def _loss(training: Training, images: Tensor, labels: Tensor) -> Tensor:
+def loss_of(training: Training, images: Tensor, labels: Tensor) -> Tensor:
     """Mean over a batch: of the labels, and of the teacher where there is one."""
 
     def of_labels(scores: Tensor) -> Tensor:
         smoothing = training.knobs.label_smoothing
         return functional.cross_entropy(scores, labels, training.class_weights, label_smoothing=smoothing)
 
-    scores = training.model(images)
+    scores = training.scores(images)
     if training.distillation is None:
         return of_labels(scores)
     return training.distillation.loss(scores, images, of_labels)

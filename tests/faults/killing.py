@@ -76,13 +76,13 @@ def _patch_worker(boundary: str, nth: int, counter: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if boundary == "epoch":
-        backward = train._backward
+        backward = train.backward
 
         def struck_backward(*args: Any) -> Any:
             strike()
             return backward(*args)
 
-        train._backward = struck_backward
+        train.backward = struck_backward
         return
     replace = Path.replace
 
