@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from search import gate, pareto
+from search import gate, other_devices, pareto
 from search.brought import Brought
 from search.front_words import accuracy_after, how_measured
 from search.objectives import QUANTITIES, Limit, Quantity, parse_constraints, parse_objectives, resolve
@@ -134,11 +134,16 @@ class FrontView:
         return shown
 
 
-def front_view(session: Reader | Session, search: SearchRow) -> FrontView:
-    """The front as the database has it now."""
+def front_view(session: Reader | Session, search: SearchRow, device: str | None = None) -> FrontView:
+    """The front as the database has it now. device: another one that its networks were measured on, by id or label;
+    then costs are those measured there, and what was not is incomparable. Raises UserError naming the devices."""
     objectives = parse_objectives(search.config["objectives"])
-    measured = measurements_of_search(session, search.id, search.device_id)
-    conditions = _conditions(search, measured)
+    if device is None:
+        measured = measurements_of_search(session, search.id, search.device_id)
+        conditions = _conditions(search, measured)
+    else:
+        measured = other_devices.of_device(measurements_of_search(session, search.id), device, search.name)
+        conditions = _most_common(measured, search.config["cost"]["batch_size"])
     figures = _figures(conditions, measured)
     rows = candidates(session, search.id, role=None)
     known = {row.id: _known(row, figures.get(row.id)) for row in rows}
@@ -167,14 +172,24 @@ def _conditions(search: SearchRow, measured: Sequence[MeasurementView]) -> Condi
     newest."""
     cost = search.config["cost"]
     fitting = [
-        Conditions(
-            m.device_id, m.figures["device_name"], m.threads, m.runtime, m.precision, m.batch_size, m.protocol
-        )
+        _conditions_of(m)
         for m in measured
         if (m.runtime, m.threads, m.batch_size) == (cost["runtime"], cost["threads"], cost["batch_size"])
         and cost["precision"] in ("auto", m.precision)
     ]
     return Counter(fitting).most_common(1)[0][0] if fitting else None
+
+
+def _most_common(measured: Sequence[MeasurementView], batch_size: int) -> Conditions | None:
+    """Of another device: those of most measurements at the search's batch size, or at any where there are none."""
+    fitting = [_conditions_of(m) for m in measured if m.batch_size == batch_size]
+    found = Counter(fitting or [_conditions_of(m) for m in measured])
+    return found.most_common(1)[0][0] if found else None
+
+
+def _conditions_of(m: MeasurementView) -> Conditions:
+    name = m.figures["device_name"]
+    return Conditions(m.device_id, name, m.threads, m.runtime, m.precision, m.batch_size, m.protocol)
 
 
 def _figures(

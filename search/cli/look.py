@@ -32,6 +32,12 @@ def front(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Every candidate, not only the front.")] = False,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device", metavar="ID", help="Another device that it was measured on, by id or label."
+        ),
+    ] = None,
     db: Database = None,
 ) -> None:
     """Show the front: every point with its interval and how it was measured."""
@@ -42,9 +48,11 @@ def front(
 
     if as_json and as_csv:
         raise UsageError("--json and --csv: give one of them")
+    if device is not None and name is None:
+        raise UsageError("--device: give the NAME of the search too")
     with reading(db) as reader:
         rows = [search_by_name(reader, name)] if name is not None else searches(reader)
-        views = [front_view(reader, row) for row in rows]
+        views = [front_view(reader, row, device) for row in rows]
     if as_json:
         found = [view.to_dict(all=everything) for view in views]
         print_json(found if name is None else found[0])

@@ -74,6 +74,9 @@ def front(view: FrontView, everything: bool) -> str:
         points += [point for point in view.candidates if point not in view.front]
     rows = [_front_row(point, names, epochs) for point in points]
     lines = [printable(title), ""]
+    found = view.conditions
+    if found is not None and found.device_id != search.device_id:
+        lines.insert(1, printable(f"Costs are those on {found.device_name}, {found.device_id}."))
     if not view.front:
         lines = [*lines, "No candidate has been trained in full within the limits yet.", ""]
     lines += _table(_front_header(names), rows)

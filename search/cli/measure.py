@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from search.cli.options import Json
+from search.cli.options import Database, Json
 from search.errors import UsageError, UserError
 
 if TYPE_CHECKING:
@@ -17,9 +19,14 @@ if TYPE_CHECKING:
 
 
 def measure(
+    context: typer.Context,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TIMM_NAME", help="Further timm models.", show_default=False),
+        typer.Argument(
+            metavar="TIMM_NAME",
+            help="Further timm models. With --bundle: a search, then candidates of it.",
+            show_default=False,
+        ),
     ] = None,
     timm: Annotated[
         list[str] | None, typer.Option("--timm", metavar="TIMM_NAME", help="A timm model.")
@@ -40,9 +47,34 @@ def measure(
     again: Annotated[
         bool, typer.Option("--again", help="Measure though a figure is stored; timm models always are.")
     ] = False,
+    bundle: Annotated[
+        Path | None,
+        typer.Option("--bundle", metavar="DIR", help="Write a folder that measures on another machine."),
+    ] = None,
+    brought: Annotated[
+        Path | None,
+        typer.Option("--import", metavar="FILE", help="Read in what such a folder has measured."),
+    ] = None,
     json: Json = False,
+    db: Database = None,
 ) -> None:
     """Measure latency, throughput and memory of timm models in fp32, with the device to themselves."""
+    from search.cli import measure_elsewhere
+
+    given = _given(context)
+    if bundle is not None and brought is not None:
+        raise UsageError("measure: --bundle and --import: give one of them")
+    if brought is not None:
+        _refuse(given - {"brought", "json", "db"}, "--import")
+        measure_elsewhere.bring_back(brought, db, json)
+        return
+    if bundle is not None:
+        _refuse(given - {"bundle", "names", "timm", "db", "batch", "threads", *_OF_TIMM}, "--bundle")
+        _refuse(set() if timm else given & _OF_TIMM, "--bundle of a search")
+        shape = measure_elsewhere.Shape(image_size, channels, classes)
+        asked = threads if "threads" in given else None
+        measure_elsewhere.bundle(bundle, names or [], timm or [], shape, batch, asked, db)
+        return
     del again  # nothing is stored of models named here
     wanted = [*(timm or []), *(names or [])]
     if not timm:
@@ -52,6 +84,22 @@ def measure(
     _print(_resolved(device, threads), results, json)
     if failures:
         raise UserError("\n".join(f"measure: {failure}" for failure in failures))
+
+
+_OF_TIMM = {"image_size", "channels", "classes"}
+
+
+def _given(context: typer.Context) -> set[str]:
+    """Parameters that stand on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+
+
+def _refuse(names: Collection[str], what: str) -> None:
+    if names:
+        raise UsageError(
+            f"measure: {what} has no use for --{sorted(names)[0].replace('_', '-')}; leave it out"
+        )
 
 
 def _costs(device: str, threads: int, batches: list[int], runtime: str) -> list[CostSettings]:

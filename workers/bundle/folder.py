@@ -150,6 +150,9 @@ def _flush(folder: Path) -> None:
     """Brings everything to the disk, readable for whom the folder is (safetensors keeps its files to the user)."""
     mode = folder.stat().st_mode & 0o666
     for path in folder.iterdir():
+        if path.is_dir():
+            _flush(path)
+            continue
         path.chmod(mode)
         with path.open("rb") as file:
             os.fsync(file.fileno())

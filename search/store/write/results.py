@@ -44,6 +44,37 @@ def add_measurement(
     return row
 
 
+def add_reading(
+    session: Session, reference: Candidate, measurement: Measurement, attempt: Attempt
+) -> MeasurementRow:
+    """Keeps a measurement that says how the device is; no candidate's figure, and never taken for one."""
+    row = add_measurement(session, reference, measurement, attempt)
+    row.candidate_id = None
+    session.flush()
+    return row
+
+
+def add_foreign_measurement(
+    session: Session, digest: str, measurement: Measurement, time: float, candidate: Candidate | None
+) -> None:
+    """Keeps what was measured on another machine at `time`, of a candidate or of a network that was named."""
+    session.add(
+        MeasurementRow(
+            search_id=candidate.search_id if candidate else None,
+            candidate_id=candidate.id if candidate else None,
+            digest=digest,
+            protocol=measurement.protocol,
+            device_id=measurement.device_id,
+            threads=measurement.threads,
+            runtime=measurement.runtime,
+            precision=measurement.precision,
+            batch_size=measurement.batch_size,
+            figures=asdict(measurement) | {"flags": list(measurement.flags)},
+            time=time,
+        )
+    )
+
+
 def cached_measurement(
     session: Session,
     digest: str,
