@@ -69,6 +69,7 @@ def values(data: CandidateData) -> dict[str, Any]:
         "rebuild": words.rebuild(row.spec.model, row.spec.args, point.module),
         "quantities": _quantities(data, point),
         "epochs": data.epochs,
+        "began": _began(data),
         "number": words.number,
         "interval": words.interval,
         "significant": words.significant,
@@ -145,6 +146,11 @@ def _quantities(data: CandidateData, point: Point) -> list[QuantityLine]:
             exact=repr(value),
             interval=words.interval(name, point.intervals.get(name)),
             remark=partial if name == "accuracy" else "",
+def _began(data: CandidateData) -> list[tuple[str, str]]:
+    lines = [("began from", data.began.weights), ("learns from", data.began.teacher)]
+    return [(term, text) for term, text in lines if text is not None]
+
+
             how=how.get(name, ""),
         )
         for name, value in point.values.items()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from search import rungs
+from search.began import Began, of_candidate
 from search.front import FrontPoint, FrontView, front_view
 from search.store.read import candidates, jobs, results
 from search.store.read.rows import (
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CandidateData:
-    """evaluations, measurements: the newest first. rungs: cumulative epochs. full: epochs of a full training."""
+    """began: what its training began from and learnt from. evaluations, measurements: the newest first. rungs: cumulative
+    epochs. full: epochs of a full training."""
 
     view: FrontView
     point: FrontPoint
+    began: Began
     epochs: Sequence[EpochView]
     evaluations: Sequence[EvaluationView]
     measurements: Sequence[MeasurementView]
@@ -56,6 +59,7 @@ def load(reader: Reader, name: str, number: int) -> CandidateData:
     return CandidateData(
         view=view,
         point=next(point for point in (*view.baselines, *view.candidates) if point.row.id == row.id),
+        began=of_candidate(reader, search, row),
         epochs=results.epochs(reader, row.id),
         evaluations=results.evaluations(reader, row.id),
         measurements=results.measurements(reader, row.id),

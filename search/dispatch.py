@@ -52,6 +52,7 @@ class Dispatcher:
             last_epoch=row.last_epoch,
             checkpoint=results.newest_checkpoint(session, candidate, row.first_epoch - 1),
             teacher=self._teacher_of(session, row, candidate),
+            inherit=self.plan.inherits(candidate.family) if row.kind == Kind.TRAIN else None,
             latency_limits=self.memory.latency_limits if row.kind == Kind.MEASURE else (),
         )
 

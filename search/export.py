@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from search.began import Began, of_candidate
 from search.errors import UserError
 from search.front import FrontPoint, FrontView, front_view
 from search.states import CandidateState
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A finished candidate or baseline that is to be exported. point: as it stands in `view`."""
+    """A finished candidate or baseline that is to be exported. point: as it stands in `view`. began: what its training
+    began from and learnt from."""
 
     request: Request
     point: FrontPoint
     view: FrontView
+    began: Began
 
     @property
     def label(self) -> str:
@@ -71,7 +74,7 @@ def prepare(
         onnx=onnx,
         images=images,
     )
-    return Wanted(request, point, view)
+    return Wanted(request, point, view, of_candidate(reader, search, row))
 
 
 def write(wanted: Wanted, target: Path, card: Callable[[Contents], str]) -> Exported:

@@ -93,6 +93,10 @@ def make_plan(
     config: SearchConfig,
     data: DataSummary,
     informed: Sequence[Family] = (),
+    def inherits(self, family: str) -> str | None:
+        """Name of the pretrained weights that candidates of a family begin from parts of."""
+        return (self.config.training.inherit or {}).get(family)
+
     own: Mapping[str, OwnFamily] | None = None,
 ) -> Plan:
     """A config that says nothing of baselines has the scaled ResNet alone; `search.pretrained.with_defaults` adds more.

@@ -46,7 +46,8 @@ def zoo_models(space: Space) -> Sequence[str]:
 def fresh_families(plan: Plan) -> list[str]:
     """Families whose candidates are trained from fresh weights."""
     is_fresh = plan.config.training.begins_fresh
-    return [name for name in plan.space.families if is_fresh or name != zoo.Zoo.name]
+    begun = {zoo.Zoo.name, *(plan.config.training.inherit or ())}
+    return [name for name in plan.space.families if is_fresh or name not in begun]
 
 
 def check_recipe(plan: Plan) -> None:
@@ -56,7 +57,7 @@ def check_recipe(plan: Plan) -> None:
         return
     if fresh := fresh_families(plan):
         text = f"finetune needs weights for every candidate, and {_and(fresh)} have none"
-        raise config.error("training.recipe", f"{text}; use auto, or space.families: [zoo]")
+        raise config.error("training.recipe", f"{text}; use auto, training.inherit, or space.families: [zoo]")
     for name, baseline in (config.baselines or {}).items():
         if baseline.weights is None:
             text = "recipe finetune needs weights for every baseline; give weights: NAME, or use recipe auto"

@@ -41,18 +41,28 @@ def line(plan: Plan) -> str:
     fine_tuned, fresh = _kinds(plan)
     training = plan.config.training
     name = fresh_recipe(training) if training.recipe == "auto" else training.recipe
-    return " and ".join([name] * (fresh and name != "finetune") + ["finetune"] * fine_tuned)
+    inherited = sorted(training.inherit or ())
+    tuned = fine_tuned and any(_whole(plan))
+    text = " and ".join([name] * (fresh and name != "finetune") + ["finetune"] * tuned)
+    told = f"for {' and '.join(inherited)} inherit" if inherited else ""
+    return ", and ".join(part for part in (text, told) if part)
 
 
 def _kinds(plan: Plan) -> tuple[bool, bool]:
     """Whether some network is fine-tuned, and whether some is trained from fresh weights."""
     training = plan.config.training
-    weights = [spec.weights is not None for spec in plan.baselines.values()]
-    weights += [family == zoo.Zoo.name for family in plan.space.families]
-    if plan.teacher is not None and plan.teacher.epochs:
-        weights.append(plan.teacher.spec.weights is not None)
+    weights = [*_whole(plan, but=training.inherit or {}), *[True for _ in training.inherit or {}]]
     fine_tuned = any(weights) and not training.begins_fresh
     return fine_tuned, training.begins_fresh or not all(weights)
+
+
+def _whole(plan: Plan, but: Collection[str] = ()) -> list[bool]:
+    """Of each baseline, each family but some, and a teacher that is trained: whether it has pretrained weights."""
+    found = [spec.weights is not None for spec in plan.baselines.values()]
+    found += [family == zoo.Zoo.name for family in plan.space.families if family not in but]
+    if plan.teacher is not None and plan.teacher.epochs:
+        found.append(plan.teacher.spec.weights is not None)
+    return found
 
 
 def _check_rates(plan: Plan, fine_tuned: bool, fresh: bool) -> None:
@@ -66,6 +76,9 @@ def _check_rates(plan: Plan, fine_tuned: bool, fresh: bool) -> None:
         why = f"recipe {training.recipe} " if training.begins_fresh else ""
         why += "begins from fresh weights" if why else "nothing here begins from pretrained weights"
         raise config.error(f"training.{given[0]}", f"is used in fine-tuning only, and {why}; remove it")
+    if training.frozen_epochs and training.backbone_rate == 0:
+        text = "backbone_rate 0 freezes the layers below the classifier in all epochs; remove one of the two"
+        raise config.error("training.frozen_epochs", text)
     if training.learning_rate is not None and not fresh:
         text = "everything here begins from pretrained weights, which go by head_rate; set that instead"
         raise config.error("training.learning_rate", text)

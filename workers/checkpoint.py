@@ -28,7 +28,7 @@ from workers.files import sync_folder
 from workers.job import CheckpointRef, Job
 from workers.knobs import DEFAULTS, knobs_of
 from workers.recipe import Training, is_fine_tuned
-from workers.settings import FINE_TUNING, RecipeSettings
+from workers.settings import RecipeSettings
 
 FOLDER = "checkpoints"
 PARTIAL = ".partial"
@@ -93,7 +93,12 @@ def load(job: Job, training: Training, data_digest: str) -> None:
     if ref.epoch != job.first_epoch - 1:
         raise CheckpointError(f"{ref.path}: of epoch {ref.epoch}, but training goes on at {job.first_epoch}")
     tensors, metadata = _read(job.artifacts, ref, next(training.model.parameters()).device)
-    wanted: dict[str, str | None] = {"teacher": None, "precision": None, **_identity(job, data_digest)}
+    wanted: dict[str, str | None] = {
+        "teacher": None,
+        "inherits": None,
+        "precision": None,
+        **_identity(job, data_digest),
+    }
     for key, value in wanted.items():
         if metadata.get(key) != value:
             raise CheckpointError(f"{ref.path}: {key} is {metadata.get(key)}, but the job has {value}")
@@ -117,13 +122,14 @@ def load_scored(artifacts: str, ref: CheckpointRef, model: nn.Module) -> dict[st
 
 
 def _identity(job: Job, data_digest: str) -> dict[str, str]:
-    """spec: with the name of its pretrained weights. recipe: the settings that this training uses. teacher: only where
-    there is one. precision: where it is not fp32; how else steps were executed makes no difference."""
+    """spec: with the name of its pretrained weights. recipe: the settings that this training uses. inherits, teacher:
+    only where there is one. precision: where it is not fp32; how else steps were executed makes no difference."""
     return {
         "candidate": str(job.candidate),
         "spec": job.spec.digest,
         "recipe": hashlib.sha256(_recipe(job).encode()).hexdigest()[:16],
         "data": data_digest,
+        **({} if job.inherit is None else {"inherits": job.inherit}),
         **({} if job.execution.precision == "fp32" else {"precision": job.execution.precision}),
         **_teacher(job),
     }
@@ -140,17 +146,18 @@ def _teacher(job: Job) -> dict[str, str]:
 def _recipe(job: Job) -> str:
     """How a training is done, as the first versions told it: later settings are told where they make a difference to
     it. So settings that concern other trainings leave a checkpoint valid, and so does a newer version."""
-    recipe, fine_tunes = job.settings.recipe, is_fine_tuned(job.spec, job.settings.recipe)
-    first = {field.name for field in dataclasses.fields(recipe)[:_FIRST_SETTINGS]} | set(FINE_TUNING)
-    unused = {"weights_dir"} if fine_tunes else {"weights_dir", *FINE_TUNING}
+    recipe, fine_tunes = job.settings.recipe, is_fine_tuned(job.spec, job.settings.recipe, job.inherit)
+    first = {field.name for field in dataclasses.fields(recipe)[:_FIRST_SETTINGS]} | set(_FINE_TUNED)
+    unused = {"weights_dir"} if fine_tunes else {"weights_dir", *_FINE_TUNED}
     meant = dataclasses.asdict(DEFAULTS["plain"]) | _FINE_TUNED | {"warmup_epochs": None}
     told: dict[str, Any] = {}
     for name, value in dataclasses.asdict(recipe).items():
         if name in first - unused:
             told[name] = meant[name] if value is None else value
     same: dict[str, Any] = told | {"recipe": "finetune" if fine_tunes else "plain"}
-    before = knobs_of(RecipeSettings(**same), fine_tunes)
-    for name, value in dataclasses.asdict(knobs_of(recipe, fine_tunes)).items():
+    inherits = job.inherit is not None
+    before = knobs_of(RecipeSettings(**same), fine_tunes, inherits)
+    for name, value in dataclasses.asdict(knobs_of(recipe, fine_tunes, inherits)).items():
         if value != getattr(before, name):
             told[name] = value
     return f"RecipeSettings({', '.join(f'{name}={value!r}' for name, value in told.items())})"

@@ -5,10 +5,13 @@ Layer-wise decay is BEiT's (arXiv 2106.08254, appendix), here timm's `param_grou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from timm.optim import param_groups_layer_decay  # pyright: ignore[reportPrivateImportUsage]
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.optim import Optimizer
 
 from workers.knobs import Knobs
 
@@ -43,6 +46,31 @@ def parameter_groups(network: nn.Module, knobs: Knobs) -> list[dict[str, Any]]:
             muon = {"use_fallback": True} if knobs.optimizer == "muon" else {}
             divided.append(group | {"params": of_classifier, "lr_scale": 1.0} | muon)
     return divided
+
+
+def freeze(
+    network: nn.Module, optimizer: Optimizer, loaded: Mapping[str, Any] | None, is_frozen: bool
+) -> None:
+    """Freezes what came whole or sliced from pretrained weights, or lets it learn again.
+
+    loaded: as `pretrained.Loaded` and `inheritance.Inherited` tell it. Frozen parameters get no gradients, and so no
+    moments in the optimizer. Batch norms among them keep their statistics.
+    """
+    told = loaded or {}
+    learning = {*told.get("fresh", ()), *told.get("widened", ()), *classifier_names(network)}
+    trained = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    for name, parameter in network.named_parameters():
+        if id(parameter) in trained:
+            parameter.requires_grad_(not is_frozen or name in learning)
+    for name, module in network.named_modules():
+        if isinstance(module, _BatchNorm) and network.training and f"{name}.weight" not in learning:
+            module.train(not is_frozen)
+
+
+def classifier_names(network: nn.Module) -> set[str]:
+    """Names of the same parameters."""
+    classifier = classifier_parameters(network)
+    return {name for name, parameter in network.named_parameters() if id(parameter) in classifier}
 
 
 def classifier_parameters(network: nn.Module) -> set[int]:

@@ -79,6 +79,7 @@ class Job:
     artifacts: folder that checkpoints are written below.
     teacher: of a train job that learns from one.
     latency_limits: upper bounds, ms, that a measured latency will be judged by.
+    inherit: name of the pretrained weights that a train job begins from parts of.
     execution: of a train or teach job. probe: of a probe job, what it chooses for.
     """
 
@@ -96,8 +97,14 @@ class Job:
     checkpoint: CheckpointRef | None = None
     latency_limits: tuple[float, ...] = ()
     teacher: TeacherRef | None = None
+    inherit: str | None = None
     execution: Execution = field(default_factory=Execution)
     probe: ProbeTask | None = None
+
+    @property
+    def weights(self) -> str | None:
+        """Name of the pretrained weights that training may begin from, whole or in parts."""
+        return self.inherit or self.spec.weights
 
     def to_json(self) -> str:
         teacher = self.teacher and asdict(self.teacher) | {"spec": self.teacher.spec.to_dict()}

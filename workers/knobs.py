@@ -48,6 +48,7 @@ class Knobs:
     repeated_augmentation: int
     backbone_rate: float = 1.0
     layer_decay: float = 1.0
+    frozen_epochs: float = 0.0
 
 
 OFF = Knobs(
@@ -83,6 +84,7 @@ PLAIN = replace(
 DEFAULTS = {
     "plain": PLAIN,
     "finetune": replace(PLAIN, learning_rate=5e-3, backbone_rate=0.2, layer_decay=0.75),
+    "inherit": replace(PLAIN, learning_rate=5e-3),
     "deit": replace(
         PLAIN,
         stochastic_depth=0.1,
@@ -98,8 +100,10 @@ DEFAULTS = {
 """Recipe -> its knobs; warm-up is a share of the epochs, see `knobs_of`."""
 
 
-def recipe_of(settings: RecipeSettings, fine_tunes: bool) -> str:
-    """The recipe of one training, a key of DEFAULTS: what `auto` comes to."""
+def recipe_of(settings: RecipeSettings, fine_tunes: bool, inherits: bool = False) -> str:
+    """The recipe of one training, a key of DEFAULTS: what `auto` comes to. inherits: begins from parts of weights."""
+    if fine_tunes and inherits:
+        return "inherit"
     if settings.recipe != "auto":
         return settings.recipe
     return "finetune" if fine_tunes else fresh_recipe(settings)
@@ -112,9 +116,9 @@ def fresh_recipe(settings: RecipeSettings) -> str:
     return "deit" if settings.epochs >= DEIT_EPOCHS else "plain"
 
 
-def knobs_of(settings: RecipeSettings, fine_tunes: bool) -> Knobs:
+def knobs_of(settings: RecipeSettings, fine_tunes: bool, inherits: bool = False) -> Knobs:
     """What is set, and else the recipe's defaults; those of rate and weight decay follow the optimizer."""
-    name = recipe_of(settings, fine_tunes)
+    name = recipe_of(settings, fine_tunes, inherits)
     defaults = DEFAULTS[name]
     if name != "custom":
         defaults = replace(defaults, warmup_epochs=settings.epochs * WARMUP_SHARE)
@@ -129,7 +133,7 @@ def knobs_of(settings: RecipeSettings, fine_tunes: bool) -> Knobs:
             weight_decay=defaults.weight_decay * LION_DECAY,
         )
     found = replace(defaults, **given)
-    return found if fine_tunes else replace(found, backbone_rate=1.0, layer_decay=1.0)
+    return found if fine_tunes else replace(found, backbone_rate=1.0, layer_decay=1.0, frozen_epochs=0.0)
 
 
 _NAMES = {field.name for field in fields(Knobs)}

@@ -153,7 +153,8 @@ def _run(job: Job, emit: Emit) -> dict[str, Any]:
         place = training_device(cost)
         device = devices.resolve(cost.device, cost.threads) if is_measure else place
         if job.kind is not Kind.EVALUATE:  # measured first: what cannot be trained is refused before that
-            check_fits(job.spec, job.settings.recipe.batch_size, place)
+            teacher = None if job.teacher is None else job.teacher.spec
+            check_fits(job.spec, job.settings.recipe.batch_size, place, teacher)
         with _memory(device):
             if is_measure:
                 found = _measure(job, watchdog)

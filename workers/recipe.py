@@ -19,7 +19,7 @@ from torch import nn
 
 import spaces.models
 from spaces.spec import ArchSpec
-from workers import finetuning, pretrained
+from workers import finetuning, inheritance, pretrained
 from workers.averaging import Average
 from workers.errors import CandidateError
 from workers.knobs import Knobs, knobs_of
@@ -46,8 +46,9 @@ class Training:
     """What changes while a candidate is trained. updates: optimizer steps done, the position in the schedule.
 
     knobs: how it is trained. stochastic_depth: False where the network does not know drop paths. loaded: the
-    pretrained weights that it began from, as `pretrained.Loaded` says it, where there are any. distillation: the
-    teacher, where there is one. network: the model as steps call it, where that is not as it is (`executing.execute`).
+    pretrained weights that it began from, as `pretrained.Loaded` or `inheritance.Inherited` says it, where there are
+    any. distillation: the teacher, where there is one. frozen_updates: first steps, in which what came from pretrained
+    weights is frozen. network: the model as steps call it, where that is not as it is (`executing.execute`).
     """
 
     model: nn.Module
@@ -60,6 +61,7 @@ class Training:
     class_weights: torch.Tensor | None = None
     distillation: Distillation | None = None
     updates: int = 0
+    frozen_updates: int = 0
     network: Callable[[torch.Tensor], Any] | None = None
 
     def scores(self, images: torch.Tensor) -> Any:
@@ -77,6 +79,11 @@ class Training:
         return list(self.model.parameters())
 
     @property
+    def is_frozen(self) -> bool:
+        """Whether only what did not come from pretrained weights learns in the next step."""
+        return self.updates < self.frozen_updates
+
+    @property
     def learning_rate(self) -> float:
         """The largest that any parameter has: the classifier's, in fine-tuning."""
         return max(group["lr"] for group in self.optimizer.param_groups)
@@ -85,6 +92,14 @@ class Training:
         """Moves the schedule to the position after `updates` steps."""
         self.updates = updates
         self.schedule.step_update(updates)
+        if self.frozen_updates:
+            finetuning.freeze(self.model, self.optimizer, self.loaded, self.is_frozen)
+
+    def begin_epoch(self) -> None:
+        """Puts the network into training mode, but for what is frozen."""
+        self.model.train()
+        if self.is_frozen:
+            finetuning.freeze(self.model, self.optimizer, self.loaded, True)
 
     def advance(self) -> None:
         """After an optimizer step: averages the weights and moves the schedule by one."""
@@ -92,6 +107,8 @@ class Training:
         if self.ema is not None:
             self.ema.update(self.model, step=self.updates)
         self.schedule.step_update(self.updates)
+        if self.updates == self.frozen_updates:
+            finetuning.freeze(self.model, self.optimizer, self.loaded, False)
 
 
 def compose(
@@ -101,35 +118,50 @@ def compose(
     seed: int,
     device: torch.device,
     weights: Path | None = None,
+    inherit: str | None = None,
 ) -> Training:
     """A network at the start of the whole schedule of `recipe.epochs`, its fresh weights drawn from `seed`.
 
-    weights: the file of spec.weights; None leaves everything fresh, for a checkpoint to fill.
+    weights: the file of spec.weights, or of those named by `inherit`, of which it begins from parts; None leaves
+    everything fresh, for a checkpoint to fill.
     Norms and biases are spared from weight decay. The average's decay rises to `ema_decay` with the updates
     (timm's warm-up), so that short rungs are scored on trained weights too. Raises CandidateError where the recipe
     needs weights that the spec does not name, or where the network has no dropout and the recipe some, and what
-    `pretrained.load` raises.
+    `pretrained.load` and `inheritance.inherit` raise.
     """
-    fine_tunes = is_fine_tuned(spec, recipe)
-    knobs = knobs_of(recipe, fine_tunes)
+    fine_tunes = is_fine_tuned(spec, recipe, inherit)
+    knobs = knobs_of(recipe, fine_tunes, inherit is not None)
     torch.manual_seed(seed)
     model, stochastic_depth = _build(spec, knobs)
-    if not fine_tunes:
+    if not fine_tunes or inherit is not None:
         _draw_weights(model)
-    loaded = pretrained.load(model, spec, weights).to_dict() if weights is not None else None
+    loaded = _begun(model, spec, weights, inherit)
     model.to(device).train()
     optimizer = _optimizer(model, knobs, recipe.batch_size, fine_tunes)
     ema = Average(model, decay=knobs.ema_decay, use_warmup=True) if knobs.ema_decay else None
-    schedule = _schedule(optimizer, knobs, recipe.epochs, math.ceil(batches_per_epoch / knobs.accumulation))
+    steps_per_epoch = math.ceil(batches_per_epoch / knobs.accumulation)
+    schedule = _schedule(optimizer, knobs, recipe.epochs, steps_per_epoch)
     training = Training(model, ema, optimizer, schedule, knobs, stochastic_depth, loaded)
+    training.frozen_updates = round(knobs.frozen_epochs * steps_per_epoch)
     training.seek(0)
     return training
 
 
-def is_fine_tuned(spec: ArchSpec, recipe: RecipeSettings) -> bool:
-    """Whether the recipe begins from the spec's pretrained weights. Raises CandidateError where it needs some."""
+def _begun(
+    model: nn.Module, spec: ArchSpec, weights: Path | None, inherit: str | None
+) -> dict[str, Any] | None:
+    if weights is None:
+        return None
+    if inherit is not None:
+        return inheritance.inherit(model, spec, inherit, weights).to_dict()
+    return pretrained.load(model, spec, weights).to_dict()
+
+
+def is_fine_tuned(spec: ArchSpec, recipe: RecipeSettings, inherit: str | None = None) -> bool:
+    """Whether the recipe begins from pretrained weights, the spec's or those that are inherited. Raises CandidateError
+    where it needs some."""
     try:
-        return recipe.fine_tunes(spec.weights)
+        return recipe.fine_tunes(inherit or spec.weights)
     except ValueError as error:
         raise CandidateError(f"{spec.model}: {error}") from None
 

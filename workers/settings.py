@@ -25,7 +25,7 @@ RUNTIMES: dict[Runtime, str] = {
 """What measures, and how it is called for people. `workers.runtimes.offered` knows where each can be had."""
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8")
-FINE_TUNING = ("head_rate", "backbone_rate", "layer_decay")
+FINE_TUNING = ("head_rate", "backbone_rate", "layer_decay", "frozen_epochs")
 """Settings of a recipe that only fine-tuning uses."""
 CUSTOM_NEEDS = ("optimizer", "schedule", "learning_rate")
 """Settings that recipe `custom` cannot be without."""
@@ -115,7 +115,7 @@ class RecipeSettings:
     recipe: `plain` (AdamW, warm-up and cosine, label smoothing, stochastic depth growing with depth, EMA, shifts
         and flips, from fresh weights); `deit` (plain with the augmentation of DeiT); `finetune` (plain from pretrained
         weights, at the rates below); `custom` (fresh weights, and nothing that is not set); `auto` fine-tunes
-        candidates that have pretrained weights, and trains others by `fresh_recipe`.
+        candidates that have pretrained weights or inherit some, and trains others by `fresh_recipe`.
     epochs: length of the whole schedule; every rung is a prefix of it.
     batch_size: images a batch. A step takes `accumulation` batches.
     learning_rate: peak rate at 256 images a step, scaled linearly with their number; for fresh weights.
@@ -142,6 +142,9 @@ class RecipeSettings:
     precision, memory_format, compile, threads: how steps are executed; `auto` for what a probe finds fastest, once a
         family and search. threads: of a worker's CPU, a whole number.
     probe_seconds: longest time that a probe compares in; it takes less where less can be gained.
+    inherit: family -> name of the pretrained weights that its candidates begin from parts of.
+    frozen_epochs: when fine-tuning, of the start, in which only what did not come from pretrained weights learns: the
+        classifier, most often.
     """
 
     recipe: Literal["auto", "plain", "deit", "finetune", "custom"] = "auto"
@@ -172,6 +175,8 @@ class RecipeSettings:
     clip_norm: float | None = None
     accumulation: int | None = None
     distillation: DistillationSettings | None = None
+    inherit: dict[str, str] | None = None
+    frozen_epochs: float | None = None
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     memory_format: Literal["auto", "contiguous", "channels_last"] = "auto"
     compile: Literal["auto", "off", "on"] = "auto"
@@ -218,6 +223,7 @@ _KNOBS = {
     "learning_rate": (1e-8, 10),
     "weight_decay": (0, 10),
     "warmup_epochs": (0, 100_000),
+    "frozen_epochs": (0, 100_000),
     "label_smoothing": (0, 0.9),
     "stochastic_depth": (0, 0.9),
     "ema_decay": (0, 0.99999),
@@ -236,7 +242,7 @@ _KNOBS = {
     "accumulation": (1, 1024),
     "probe_seconds": (0.1, 3600),
 }
-"""Smallest and largest value of each; warmup_epochs end with the epochs."""
+"""Smallest and largest value of each; warmup_epochs and frozen_epochs end with the epochs."""
 
 
 @dataclass(frozen=True)

@@ -81,11 +81,11 @@ def _begin(job: Job, data: DeviceData, device: torch.device, between_steps: Betw
     """At the job's first epoch. Pretrained weights are needed for epoch 1 alone."""
     spec, recipe = job.spec, job.settings.recipe
     weights = None
-    if is_fine_tuned(spec, recipe) and spec.weights is not None and job.first_epoch == 1:
-        weights = locate(spec.weights, recipe.weights_dir, between_steps)
+    if is_fine_tuned(spec, recipe, job.inherit) and job.weights is not None and job.first_epoch == 1:
+        weights = locate(job.weights, recipe.weights_dir, between_steps)
     batches = batches_per_epoch(len(data.splits["train"]), recipe.batch_size)
     seed = seed_of(recipe.seed, job.candidate, "weights")
-    training = compose(spec, recipe, batches, seed, device, weights)
+    training = compose(spec, recipe, batches, seed, device, weights, job.inherit)
     executing.execute(training, job.execution)
     if job.first_epoch > 1:
         checkpoint.load(job, training, data.digest)
@@ -136,7 +136,7 @@ def _train_epoch(
     watch = LossWatch(data.device)
     total = torch.zeros((), device=data.device)
     paused, rate = 0.0, training.learning_rate
-    training.model.train()
+    training.begin_epoch()
     if training.distillation is not None:
         training.distillation.start_epoch(data, recipe.batch_size, batch_seed)
     batches = training_batches(data, recipe.batch_size, augment, batch_seed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dashboards.words import architecture, interval, number, printable
 from search import gate
 from search.front import Standing
-from search.objectives import QUANTITIES
+from search.objectives import quantity as quantity_of
 
 if TYPE_CHECKING:
     from search.export import Wanted
@@ -87,7 +87,7 @@ def _figures(wanted: Wanted) -> str:
     point = wanted.point
     lines = ["| quantity | value | how it was taken |", "|---|---|---|"]
     for name, value in point.values.items():
-        quantity, bounds = QUANTITIES[name], interval(name, point.intervals.get(name))
+        quantity, bounds = quantity_of(name), interval(name, point.intervals.get(name))
         figure = " ".join(
             part for part in (number(name, value), quantity.unit, f"({bounds})" if bounds else "") if part
         )
@@ -130,17 +130,31 @@ def _use(contents: Contents) -> list[str]:
 def _origin(wanted: Wanted, contents: Contents) -> str:
     row, source = wanted.point.row, wanted.request.source
     spec, missing = row.spec, contents.sample.missing
-    began = "fresh weights"
-    if spec.weights is not None:
-        began = f"the pretrained weights {code(spec.weights)}; their source states their licence and data"
     items = [
         f"architecture: {code(architecture(row.family, row.point, spec.model))}",
         f"network: {code(spec.model)}, with the arguments in spec.json",
-        f"training: {row.epoch} epochs, seed {wanted.view.search.config['training']['seed']}, from {began}",
+        f"training: {row.epoch} epochs, seed {wanted.view.search.config['training']['seed']}, from {_began(spec.weights, contents)}",
+        *([] if wanted.began.teacher is None else [f"learnt from the teacher {cell(wanted.began.teacher)}"]),
         f"images: source {code(source.settings.source)}, digest `{source.digest}`",
         f"sample: {contents.sample.words}" + (f", because {code(missing)}" if missing is not None else ""),
     ]
     return "\n".join(f"- {item}" for item in items)
+
+
+def _began(named: str | None, contents: Contents) -> str:
+    """named: weights that the architecture names, of which a checkpoint may tell nothing."""
+    found = contents.weights or ({"name": named} if named is not None else None)
+    if found is None:
+        return "fresh weights"
+    known = [code(str(found["data"]))] if "data" in found else []
+    known += [f"{found['image_size']} px"] if "image_size" in found else []
+    parts = (
+        f"parts of the pretrained weights, {found['share']:.0%} of its parameters,"
+        if "share" in found
+        else ""
+    )
+    on = f" (pretrained on {', '.join(known)})" if known else ""
+    return f"{parts or 'the pretrained weights'} {code(found['name'])}{on}; their source states their licence and data"
 
 
 def _files(contents: Contents) -> str:

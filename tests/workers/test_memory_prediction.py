@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import subprocess
@@ -16,8 +17,8 @@ from spaces.registry import make_space
 from spaces.spec import ArchSpec, Task
 from workers import device, memory_prediction, perform
 from workers.errors import CandidateError
-from workers.job import Decision, Job, Kind, Status
-from workers.memory_prediction import MARGIN, check_fits, training_bytes
+from workers.job import CheckpointRef, Decision, Job, Kind, Status, TeacherRef
+from workers.memory_prediction import MARGIN, check_fits, teacher_bytes, training_bytes
 from workers.settings import CostSettings, DataSettings, JobSettings, RecipeSettings
 
 HUGE = ArchSpec(
@@ -79,6 +80,30 @@ def test_what_fits_within_the_error_of_the_prediction_is_tried(monkeypatch):
 def test_a_network_without_a_closed_form_is_let_through(monkeypatch):
     monkeypatch.setattr(memory_prediction, "device_bytes", lambda _: 1)
     check_fits(ArchSpec("vgg11", {"num_classes": 10}, 32), 64, device.resolve("cpu"))
+
+
+def test_the_teacher_of_a_candidate_counts_too(monkeypatch):
+    small = ArchSpec(HUGE.model, {**HUGE.args, "embed_dim": 64, "num_heads": 4, "depth": 1}, 8)
+    alone, beside = training_bytes(analyse(small), 64), teacher_bytes(HUGE, 64)
+    assert 4 * analyse(HUGE).params < beside < training_bytes(analyse(HUGE), 64)
+    monkeypatch.setattr(memory_prediction, "device_bytes", lambda _: alone)
+    check_fits(small, 64, device.resolve("cpu"))
+    with pytest.raises(CandidateError, match=rf"{beside / 1e6:,.0f} MB of them for its teacher"):
+        check_fits(small, 64, device.resolve("cpu"), HUGE)
+
+
+def test_of_a_teacher_without_a_closed_form_the_weights_count():
+    teacher = ArchSpec("vgg11", {"num_classes": 10}, 32)
+    assert teacher_bytes(teacher, 64) == 4 * models.count(teacher)
+
+
+def test_a_job_is_refused_for_its_teacher(tmp_path, monkeypatch):
+    small = ArchSpec(HUGE.model, {**HUGE.args, "embed_dim": 64, "num_heads": 4, "depth": 1}, 8)
+    asked = dataclasses.replace(job(Kind.TRAIN, tmp_path), spec=small)
+    asked = dataclasses.replace(asked, teacher=TeacherRef("huge", HUGE, CheckpointRef("x", 1, "0", 1)))
+    monkeypatch.setenv("PARETOVIT_JOB_MEMORY_MB", "500")
+    outcome = perform.perform(asked, lambda _: Decision.CONTINUE)
+    assert "for its teacher" in str(outcome.reason)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")

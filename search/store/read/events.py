@@ -21,6 +21,16 @@ def events(
     return [EventView(**row) for row in fetch(session, sql, search=search_id, after=after)]
 
 
+def newest(session: Reader | Session, search_id: int, kind: str, candidate: int) -> EventView | None:
+    """The last one of a kind about a candidate."""
+    sql = (
+        f"SELECT {_COLUMNS} FROM event WHERE search_id = :search AND candidate = :candidate AND kind = :kind "
+        "ORDER BY id DESC LIMIT 1"
+    )
+    rows = fetch(session, sql, search=search_id, candidate=candidate, kind=kind)
+    return EventView(**rows[0]) if rows else None
+
+
 def last_events(session: Reader | Session, search_id: int, limit: int = 20) -> list[EventView]:
     """The newest events, in order."""
     sql = f"SELECT {_COLUMNS} FROM event WHERE search_id = :search ORDER BY id DESC LIMIT {int(limit)}"

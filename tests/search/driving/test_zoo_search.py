@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 import timm
+from safetensors import safe_open
 from safetensors.torch import save_file
 
+from dashboards import candidate_context, candidate_data
 from search import launch
+from search.candidate_json import candidate_dict
+from search.cli import look_text
 from search.config import from_dict
 from search.states import CandidateState, SearchState
 from search.store.models import Candidate, Search
+from search.store.read.searches import search_by_name
 from search.store.session import open_store
 
 DEIT, MOBILE = "deit_tiny_patch16_224.fb_in1k", "mobilenetv3_small_100.lamb_in1k"
@@ -57,6 +62,43 @@ def weights_dir(tmp_path: Path) -> str:
         values = timm.create_model(name.partition(".")[0]).state_dict()
         save_file({key: value.contiguous() for key, value in values.items()}, folder / f"{name}.safetensors")
     return str(folder)
+
+
+def test_a_search_inherits_from_weights_through_stop_and_page(weights_dir: str, tmp_path: Path) -> None:
+    """Two rungs, so that a second job goes on from a checkpoint."""
+    db = str(tmp_path / "p.db")
+    config = from_dict(
+        {
+            "name": "mini",
+            "data": {"source": "digits", "train_limit": 60, "val_limit": 50},
+            "space": {"families": ["vit"], "vit": {"patch_size": [4], "depth": [1, 2], "heads": [1, 2]}},
+            "training": {
+                "epochs": 2,
+                "batch_size": 30,
+                "weights_dir": weights_dir,
+                "inherit": {"vit": DEIT},
+                "frozen_epochs": 0.5,
+            },
+            "cost": {"device": "cpu", "max_seconds": 0.05},
+            "search": {"max_candidates": 2, "rungs": [1, 2], "engine": "inline"},
+            "baselines": {},
+        }
+    )
+    assert launch.start(config, db, print).state == SearchState.FINISHED
+    store = open_store(db, create=False)
+    with store.read() as reader:
+        search = search_by_name(reader, "mini")
+        shown = candidate_dict(reader, search, "1")
+        page = candidate_context.values(candidate_data.load(reader, "mini", 1))
+    store.close()
+    assert shown["state"] in ("finished", "stopped")
+    assert shown["weights"].startswith(f"parts of {DEIT} (fb_in1k, 224 px, SHA-256 ")
+    assert "of its parameters" in shown["weights"]
+    assert f"began from  parts of {DEIT}" in look_text.candidate(shown)
+    assert page["began"] == [("began from", shown["weights"])]
+    stored = next(path for path in tmp_path.rglob("*.safetensors") if "checkpoints" in path.parts)
+    with safe_open(stored, "pt") as file:
+        assert file.metadata()["inherits"] == DEIT
 
 
 def test_a_search_of_the_zoo_runs_from_its_weights_to_its_front(weights_dir: str, tmp_path: Path) -> None:
