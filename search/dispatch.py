@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy.orm import Session
@@ -14,6 +14,7 @@ from search.states import CandidateState
 from search.store.models import Candidate, JobRow
 from search.store.write import candidates, jobs, results
 from workers.job import Job, Kind, TeacherRef
+from workers.settings import JobSettings
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,16 @@ class Dispatcher:
         aside."""
         waiting = jobs.pending(session, self.search_id, parked)
         row = next((row for row in waiting if not self.waits(session, row)), None)
-        if row is None:
-            return None
+        return None if row is None else self._open(session, row)
+
+    def reading(self, session: Session, parked: Collection[int]) -> Job | None:
+        """Opens an attempt at a reading of the reference that waits, whatever time is left: it ends a search."""
+        for row in jobs.pending(session, self.search_id, parked):
+            if row.kind == Kind.REFERENCE:
+                return self._open(session, row)
+        return None
+
+    def _open(self, session: Session, row: JobRow) -> Job:
         candidate = session.get_one(Candidate, row.candidate_id)
         if row.kind == Kind.TEACH or (row.kind == Kind.TRAIN and candidate.state == CandidateState.MEASURED):
             candidates.set_state(candidate, CandidateState.TRAINING)
@@ -46,7 +55,7 @@ class Dispatcher:
             search=self.search,
             candidate=candidate.number,
             spec=candidates.spec_of(candidate),
-            settings=self.plan.settings,
+            settings=self._settings(Kind(row.kind)),
             artifacts=str(self.artifacts),
             first_epoch=row.first_epoch,
             last_epoch=row.last_epoch,
@@ -55,6 +64,13 @@ class Dispatcher:
             inherit=self.plan.inherits(candidate.family) if row.kind == Kind.TRAIN else None,
             latency_limits=self.memory.latency_limits if row.kind == Kind.MEASURE else (),
         )
+
+    def _settings(self, kind: Kind) -> JobSettings:
+        """A reading is about time alone."""
+        settings = self.plan.settings
+        if kind != Kind.REFERENCE:
+            return settings
+        return replace(settings, cost=replace(settings.cost, energy_seconds=0.0))
 
     def some_wait(self, session: Session, parked: Collection[int]) -> bool:
         """Whether a job needs the teacher, which is not there yet."""

@@ -15,8 +15,9 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from search import ending, gate, hints, lease, news, reconcile, requests, rungs
+from search import drifting, ending, gate, hints, lease, news, reconcile, requests, rungs
 from search.dispatch import Dispatcher
+from search.drifting import Drifting
 from search.errors import UserError
 from search.memory import Memory
 from search.plan import Plan
@@ -69,6 +70,7 @@ class Driver:
     draining: bool = False
     wanted: requests.Wanted = requests.GO_ON
     _memory: Memory = field(init=False)
+    _drifting: Drifting = field(init=False)
     _screen: Screen = field(default_factory=Screen)
     _since: dict[tuple[int, int], float] = field(default_factory=dict)
     _last_beat: float = 0.0
@@ -78,6 +80,7 @@ class Driver:
 
     def __post_init__(self) -> None:
         self._memory = Memory(self.plan)
+        self._drifting = Drifting(self.search_id, self.plan.settings.cost.drift_minutes)
 
     def start(
         self, *, silent_beat: int | None = None, prepare: Callable[[Session], object] = lambda _: None
@@ -106,7 +109,7 @@ class Driver:
             )
         self._read_back()
         self._tell_untold()
-        self._take_up_stopped()
+        self._take_up()
         self._write(lambda _, search: searches.set_state(search, SearchState.RUNNING))
 
     def close(self) -> None:
@@ -127,6 +130,8 @@ class Driver:
         """The next job, dispatched under a new attempt; WAIT while something running decides what follows;
         FINISHED when nothing runs and nothing will."""
         self.beat()
+        if self._drifting.is_time:
+            self._write(lambda s, _: self._drifting.look(s))
         while not (self.draining or self.wanted.state or self._past_deadline()):
             job = self._write(lambda s, _: self._dispatcher.next(s, self._parked.keys()))
             if job is not None:
@@ -137,6 +142,10 @@ class Driver:
                 break
         if self._is_running():
             return Idle.WAIT
+        reading = None if self.wanted.now else self._write(self._last_reading)
+        if reading is not None:
+            self._since[reading.id, reading.attempt] = time.monotonic()
+            return reading
         self._end()
         return Idle.FINISHED
 
@@ -177,6 +186,8 @@ class Driver:
         for path in settled.obsolete:
             (self.artifacts / path).unlink(missing_ok=True)
         self._after(number)
+        if settled.measured:
+            self._take_up()
         if settled.done:
             self._machine_works = True
             self._fail_parked()
@@ -329,11 +340,23 @@ class Driver:
         lost = reconcile.settle_leftovers(session, search, self.device_id)
         self._settler.add_teacher(session)
         self._settler.add_baselines(session, self._memory.baselines)
+        self._drifting.begin(session)
         return lost
 
-    def _take_up_stopped(self) -> None:
-        """In an ended search that is extended, what was stopped may go on, under a new Optuna trial."""
-        for row in self._write(lambda s, search: candidates.to_take_up(s, search)):
+    def _last_reading(self, session: Session, _: Search) -> Job | None:
+        """Before a search ends or rests: whether the device is still as it was."""
+        self._drifting.last(session)
+        return self._dispatcher.reading(session, self._parked.keys())
+
+    def _take_up(self) -> None:
+        """What was stopped in an ended search that is extended may go on, and what was rejected by a figure that was
+        wrong; under a new Optuna trial."""
+
+        def those(session: Session, search: Search) -> list[Candidate]:
+            wronged = drifting.readmissible(session, self.search_id, self._memory.limits)
+            return [*candidates.to_take_up(session, search), *wronged]
+
+        for row in self._write(those):
             trial = self.study.ask_again(row.point) if row.number > 0 else None
 
             def work(

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from search import energy, gate, provenance
+from search import drifting, energy, gate, provenance
+from search.drifting import Drifting
 from search.errors import UserError
-from search.objectives import resolve
+from search.objectives import Limit, resolve
 from search.plan import Plan, closed_form
 from search.states import AttemptState, CandidateState, JobState
 from search.store.models import Attempt, Candidate, JobRow, Search
@@ -25,12 +26,13 @@ Baselines = Mapping[str, Mapping[str, float]]
 class Settled:
     """obsolete: checkpoint paths that nothing needs any more. done: the job did what it was for. given_up: why the
     machine failed it once too often; the job is pending again, and the driver decides. teaches_anew: the teacher is to
-    be made again."""
+    be made again. measured: a candidate has new figures."""
 
     obsolete: list[str] = field(default_factory=list)
     done: bool = False
     given_up: str | None = None
     teaches_anew: bool = False
+    measured: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class Settler:
     search_id: int
     lease: int
     device_id: str
+
+    @property
+    def drifting(self) -> Drifting:
+        return Drifting(self.search_id, self.plan.settings.cost.drift_minutes)
 
     def add_candidate(
         self,
@@ -174,6 +180,10 @@ class Settler:
         elif job.kind == Kind.MEASURE:
             jobs.end_job(job, JobState.DONE)
             self._keep_measurement(session, candidate, attempt, outcome, baselines)
+        elif job.kind == Kind.REFERENCE:
+            jobs.end_job(job, JobState.DONE)
+            assert outcome.measurement is not None
+            self.drifting.keep_reading(session, candidate, outcome.measurement, attempt)
         elif job.kind == Kind.TEACH:
             jobs.end_job(job, JobState.DONE)
             self._keep_teacher(session, candidate, attempt, outcome)
@@ -181,7 +191,7 @@ class Settler:
             assert job.kind == Kind.TRAIN, f"nothing is known of {job.kind} jobs here"
             jobs.end_job(job, JobState.DONE)
             self._keep_training(session, job, candidate, attempt, outcome)
-        return Settled(obsolete, done=True)
+        return Settled(obsolete, done=True, measured=job.kind == Kind.MEASURE)
 
     def give_up(self, session: Session, job: int, reason: str) -> int:
         """Fails a job and its candidate for good; returns the candidate's number."""
@@ -238,6 +248,9 @@ class Settler:
 
     def _fail(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
         jobs.end_job(job, JobState.FAILED, reason)
+        if drifting.is_again(job, candidate):
+            results.add_event(session, self.search_id, "failed", f"{job.kind}: {reason}", candidate.number)
+            return
         candidates.set_state(candidate, CandidateState.FAILED, reason)
         results.add_event(session, self.search_id, "failed", reason, candidate.number)
 
@@ -268,7 +281,10 @@ class Settler:
         results.add_measurement(session, candidate, outcome.measurement, attempt)
         if "params" in outcome.notes:
             candidates.learn(candidate, {"params": float(outcome.notes["params"])}, {})
-        self._measured(session, candidate, outcome.measurement, baselines)
+        if candidate.state == CandidateState.PROPOSED:
+            self._measured(session, candidate, outcome.measurement, baselines)
+        else:
+            drifting.keep_again(session, candidate, outcome.measurement, self._limits(baselines))
 
     def _measured(
         self,
@@ -289,13 +305,16 @@ class Settler:
             candidates.set_state(row, CandidateState.MEASURED)
             jobs.add(session, row, Kind.TRAIN, rung=last, epochs=(1, self.plan.rungs[last]))
             return
-        reason = gate.rejection(resolve(self.plan.constraints, baselines), row.measured, row.intervals)
+        reason = gate.rejection(self._limits(baselines), row.measured, row.intervals)
         if reason is not None:
             candidates.set_state(row, CandidateState.REJECTED, reason)
             results.add_event(session, self.search_id, "rejected", reason, row.number)
             return
         candidates.set_state(row, CandidateState.MEASURED)
         jobs.add(session, row, Kind.TRAIN, rung=0, epochs=(1, self.plan.rungs[0]))
+
+    def _limits(self, baselines: Baselines) -> tuple[Limit, ...]:
+        return resolve(self.plan.constraints, baselines)
 
     def _keep_training(
         self, session: Session, job: JobRow, candidate: Candidate, attempt: Attempt, outcome: Outcome

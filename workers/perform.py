@@ -37,7 +37,7 @@ from workers.errors import (
     WeightsError,
 )
 from workers.evaluate import evaluate_checkpoint
-from workers.job import Decision, Emit, EpochReport, Job, Kind, Outcome, Status
+from workers.job import MEASURING, Decision, Emit, EpochReport, Job, Kind, Outcome, Status
 from workers.measure import inputs, malloc, protocol
 from workers.memory_prediction import check_fits
 from workers.plugins import load_plugins
@@ -148,7 +148,7 @@ def _run(job: Job, emit: Emit) -> dict[str, Any]:
     """Fields of the Outcome."""
     with Watchdog(job.settings.limits.step_seconds) as watchdog:
         load_plugins()
-        is_measure = job.kind is Kind.MEASURE
+        is_measure = job.kind in MEASURING
         cost = job.settings.cost
         place = training_device(cost)
         device = devices.resolve(cost.device, cost.threads) if is_measure else place

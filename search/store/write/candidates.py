@@ -124,8 +124,9 @@ def to_take_up(session: Session, search: Search) -> list[Candidate]:
 
 
 def reopen(row: Candidate, state: CandidateState, trial: int | None) -> None:
-    """Takes a stopped candidate up again, under a new Optuna trial; or the teacher, whose checkpoint was lost."""
-    assert row.state == CandidateState.STOPPED or row.number == TEACHER, (
+    """Takes up again, under a new Optuna trial, a stopped candidate, or one rejected by a figure that was wrong; or the
+    teacher, whose checkpoint was lost."""
+    assert row.state in (CandidateState.STOPPED, CandidateState.REJECTED) or row.number == TEACHER, (
         f"candidate {row.number} is {row.state}"
     )
     row.state, row.reason, row.ended = state, None, None

@@ -72,11 +72,11 @@ def running_attempts(session: Session, search_id: int) -> list[Attempt]:
 
 
 def pending(session: Session, search_id: int, but: Collection[int] = ()) -> Iterator[JobRow]:
-    """The pending jobs that are not among `but`, oldest first."""
+    """The pending jobs that are not among `but`, oldest first; what measures before what trains."""
     yield from session.scalars(
         select(JobRow)
         .where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING, JobRow.id.not_in(but))
-        .order_by(JobRow.id)
+        .order_by(JobRow.kind != Kind.REFERENCE, JobRow.kind != Kind.MEASURE, JobRow.id)
     )
 
 
@@ -92,12 +92,14 @@ def candidate_number(session: Session, job: int) -> int:
     return session.scalars(query).one()
 
 
-def cancel_pending(session: Session, search_id: int, reason: str) -> None:
-    """Cancels the jobs that nobody has started."""
-    rows = session.scalars(
-        select(JobRow).where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING)
-    )
-    for row in rows.all():
+def cancel_pending(
+    session: Session, search_id: int, reason: str, *, candidate: Candidate | None = None
+) -> None:
+    """Cancels the jobs that nobody has started; of one candidate where one is given."""
+    query = select(JobRow).where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING)
+    if candidate is not None:
+        query = query.where(JobRow.candidate_id == candidate.id)
+    for row in session.scalars(query).all():
         end_job(row, JobState.CANCELLED, reason)
 
 

@@ -19,7 +19,16 @@ from search.store.session import Store, open_store
 from search.store.write import searches
 from search.study import Study
 from workers.data.summary import summarise
-from workers.job import CheckpointRef, EpochReport, Evaluation, Job, Kind, Measurement, Outcome, Status
+from workers.job import (
+    MEASURING,
+    CheckpointRef,
+    EpochReport,
+    Evaluation,
+    Job,
+    Measurement,
+    Outcome,
+    Status,
+)
 
 DEVICE = "cpu-of-tests-1t"
 SECTIONS = ("constraints", "training", "limits", "baselines", "space", "objectives")
@@ -38,7 +47,7 @@ def formula(job: Job, digest: str) -> Outcome:
         "seconds": 0.1,
         "device_id": DEVICE,
     }
-    if job.kind == Kind.MEASURE:
+    if job.kind in MEASURING:
         return Outcome(**common, measurement=measurement(size), notes={"params": 1000})
     accuracy = min(0.99, 0.4 + 0.04 * size + 0.01 * job.last_epoch)
     low, high = accuracy - 0.01, accuracy + 0.01
