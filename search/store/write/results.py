@@ -75,16 +75,6 @@ def add_foreign_measurement(
     )
 
 
-def add_reading(
-    session: Session, reference: Candidate, measurement: Measurement, attempt: Attempt
-) -> MeasurementRow:
-    """Keeps a measurement that says how the device is; no candidate's figure, and never taken for one."""
-    row = add_measurement(session, reference, measurement, attempt)
-    row.candidate_id = None
-    session.flush()
-    return row
-
-
 def cached_measurement(
     session: Session,
     digest: str,
