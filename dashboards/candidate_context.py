@@ -68,8 +68,8 @@ def values(data: CandidateData) -> dict[str, Any]:
         ],
         "rebuild": words.rebuild(row.spec.model, row.spec.args, point.module),
         "quantities": _quantities(data, point),
-        "epochs": data.epochs,
         "began": _began(data),
+        "epochs": data.epochs,
         "number": words.number,
         "interval": words.interval,
         "significant": words.significant,
@@ -136,6 +136,11 @@ def _model(point: Point) -> list[tuple[str, str]]:
     return [("timm model", spec.model), *weights, ("image size", f"{spec.image_size} px"), *arguments]
 
 
+def _began(data: CandidateData) -> list[tuple[str, str]]:
+    lines = [("began from", data.began.weights), ("learns from", data.began.teacher)]
+    return [(term, text) for term, text in lines if text is not None]
+
+
 def _quantities(data: CandidateData, point: Point) -> list[QuantityLine]:
     how = data.view.measured_how_of(data.point)
     partial = "" if point.trained_in_full else f"after {point.training}"
@@ -146,11 +151,6 @@ def _quantities(data: CandidateData, point: Point) -> list[QuantityLine]:
             exact=repr(value),
             interval=words.interval(name, point.intervals.get(name)),
             remark=partial if name == "accuracy" else "",
-def _began(data: CandidateData) -> list[tuple[str, str]]:
-    lines = [("began from", data.began.weights), ("learns from", data.began.teacher)]
-    return [(term, text) for term, text in lines if text is not None]
-
-
             how=how.get(name, ""),
         )
         for name, value in point.values.items()

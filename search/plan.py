@@ -79,6 +79,10 @@ class Plan:
         settings = self.config.training.distillation
         return settings is not None and (settings.kind != "token" or deit.has_token(spec.model))
 
+    def inherits(self, family: str) -> str | None:
+        """Name of the pretrained weights that candidates of a family begin from parts of."""
+        return (self.config.training.inherit or {}).get(family)
+
     def with_baselines(self, specs: Mapping[str, ArchSpec]) -> Plan:
         """The same with these baselines, in the config too."""
         return replace(
@@ -93,10 +97,6 @@ def make_plan(
     config: SearchConfig,
     data: DataSummary,
     informed: Sequence[Family] = (),
-    def inherits(self, family: str) -> str | None:
-        """Name of the pretrained weights that candidates of a family begin from parts of."""
-        return (self.config.training.inherit or {}).get(family)
-
     own: Mapping[str, OwnFamily] | None = None,
 ) -> Plan:
     """A config that says nothing of baselines has the scaled ResNet alone; `search.pretrained.with_defaults` adds more.

@@ -190,7 +190,7 @@ class RecipeSettings:
         for name, (low, high) in _KNOBS.items():
             value = getattr(self, name)
             if value is not None:
-                _within(name, value, low, self.epochs if name == "warmup_epochs" else high)
+                _within(name, value, low, self.epochs if name.endswith("_epochs") else high)
         if self.threads != "auto":
             if type(self.threads) is not int:
                 raise ValueError(f"threads: {self.threads!r} is neither auto nor a whole number")

@@ -147,12 +147,12 @@ def candidate(found: Mapping[str, Any]) -> str:
         f"  rebuild     {rebuild(spec['model'], spec['args'], found['module'])}",
         f"  digest      {found['digest']}",
     ]
+    lines += [f"  began from  {found['weights']}"] if found["weights"] else []
     lines += [f"  teacher     {words(found['teacher'])}"] if found["teacher"] else []
     lines += [f"  predicted   {found['screen']}"] if found["screen"] else []
     lines += ["", "Figures"]
     for name, value in found["values"].items():
         bounds = interval(name, found["intervals"].get(name))
-    lines += [f"  began from  {found['weights']}"] if found["weights"] else []
         remark = f"after {found['epoch']} of {found['epochs_in_full']} epochs" if name == "accuracy" else ""
         lines.append(
             f"  {name:<16}{number(name, value):>10}  {f'({bounds})' if bounds else '':<18}{remark}".rstrip()
