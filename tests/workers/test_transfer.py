@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import json
 import math
 import struct
 from collections.abc import Callable, Sequence
@@ -65,11 +66,11 @@ def write_classes(folder: Path, classes: Sequence[int], each: int) -> DataSettin
 
 
 def trained(
-    spec: ArchSpec, data: DataSettings, recipe: RecipeSettings, artifacts: Path
+    spec: ArchSpec, data: DataSettings, recipe: RecipeSettings, artifacts: Path, inherit: str | None = None
 ) -> tuple[float, Path]:
     """Validation accuracy after all epochs, and the checkpoint."""
-    settings = JobSettings(data, recipe)
-    job = Job(1, 1, 1, Kind.TRAIN, "transfer", 1, spec, settings, str(artifacts), 1, recipe.epochs)
+    settings, epochs = JobSettings(data, recipe), recipe.epochs
+    job = Job(1, 1, 1, Kind.TRAIN, "transfer", 1, spec, settings, str(artifacts), 1, epochs, inherit=inherit)
     result = train(job, torch.device("cpu"), lambda _: Decision.CONTINUE, lambda: 0.0)
     return result.evaluation.accuracy, artifacts / result.checkpoint.path
 
@@ -88,6 +89,7 @@ def weights_dir(needs: Callable[[str, bool], None], tmp_path: Path) -> Path:
         name.removeprefix("ema/"): value for name, value in tensors.items() if name.startswith("ema/")
     }
     save_file(averaged, folder / "half.safetensors")
+    (folder / "half.json").write_text(json.dumps(VIT.to_dict()))
     torch.manual_seed(0)
     save_file(spaces.models.build(VIT).state_dict(), folder / "untrained.safetensors")
     return folder
@@ -118,3 +120,22 @@ def test_fine_tuning_beats_training_from_scratch_at_equal_epochs(weights_dir: Pa
             f"fine-tuned {found['half']}, {other or 'from scratch'} {found[other]}: {low:+.3f} to {high:+.3f}"
         )
         assert low > 0
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_smaller_network_learns_more_from_slices_than_from_fresh_weights(
+    weights_dir: Path, tmp_path: Path
+) -> None:
+    """Two blocks of three; 100 images and 5 epochs, scored on 1,000 images."""
+    data = write_classes(tmp_path / "rest", SHIRTS_PULLOVERS_COATS_BAGS, 700)
+    data = dataclasses.replace(data, val_fraction=0.4, train_limit=100, val_limit=1000)
+    smaller = dataclasses.replace(VIT, args={**VIT.args, "depth": 2})
+    found: dict[str | None, list[float]] = {}
+    for inherit in (None, "half"):
+        for seed in range(3):
+            recipe = RecipeSettings(epochs=5, batch_size=32, seed=seed, weights_dir=str(weights_dir))
+            accuracy, _ = trained(smaller, data, recipe, tmp_path / "artifacts", inherit)
+            found.setdefault(inherit, []).append(accuracy)
+    low, high = interval([a - b for a, b in zip(found["half"], found[None], strict=True)])
+    print(f"inherited {found['half']}, fresh {found[None]}: {low:+.3f} to {high:+.3f}")
+    assert low > 0
