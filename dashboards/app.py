@@ -1,7 +1,8 @@
-"""The dashboard: pages and a REST API on one database, which it only reads."""
+"""The dashboard: pages and a REST API on one database, which it only reads, but for what `serve` lets people ask."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -10,21 +11,25 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from dashboards import assets
+from dashboards.api import asking as api_asking
 from dashboards.api import candidates as api_candidates
 from dashboards.api import changes as api_changes
+from dashboards.api import queue as api_queue
 from dashboards.api import searches as api_searches
 from dashboards.auth import Guard
 from dashboards.errors import refusal
 from dashboards.live import Changes
 from dashboards.pages import candidate, front, searches
 from search.errors import UserError
+from search.requests import NothingToDo
 from search.store.location import Location
 from search.store.readonly import DatabaseMissing, DatabaseUnreadable, ReadOnlyStore
 
-API = (api_changes, api_candidates, api_searches)
+API = (api_changes, api_queue, api_candidates, api_searches)
 PAGES = (assets, searches, candidate, front)
-_PLAIN = {404: "There is nothing at this address.", 405: "This address answers GET alone."}
-DESCRIPTION = """Architecture searches: how they stand, their fronts, their candidates. Read only.
+_PLAIN = {404: "There is nothing at this address.", 405: "This address does not answer to that."}
+DESCRIPTION = """Architecture searches: how they stand, their fronts, their candidates. What changes something is part
+of `paretovit serve` alone.
 
 Give the token of the link that `paretovit dashboard` prints as `Authorization: Bearer TOKEN`."""
 
@@ -44,6 +49,7 @@ class Dashboard(FastAPI):
         self._guard = {"token": token, "port": port}
         self.state.store = ReadOnlyStore(location)
         self.state.may_write = may_write
+        self.state.checks = asyncio.Semaphore(1)  # of configs: each may read a whole data set
         self.state.changes = Changes(self.state.store)
 
     def build_middleware_stack(self) -> Any:
@@ -54,9 +60,10 @@ def create_app(location: Location, token: str, port: int, *, may_write: bool = F
     """An application on the database of that place, which need not be there yet.
 
     token: what a visitor must bring. port: the one that will be listened on, for the check of Host and Origin.
+    may_write: whether searches can be submitted, paused, stopped and deleted.
     """
     app = Dashboard(location, token, port, may_write=may_write)
-    for module in API:
+    for module in (*API, *((api_asking,) if may_write else ())):
         app.include_router(module.router)
     for module in PAGES:
         app.include_router(module.router, include_in_schema=False)
@@ -69,6 +76,8 @@ def create_app(location: Location, token: str, port: int, *, may_write: bool = F
 
 def _user_error(request: Request, error: Exception) -> Response:
     status = 503 if isinstance(error, DatabaseMissing | DatabaseUnreadable) else 404
+    if isinstance(error, NothingToDo):
+        status = 409
     return refusal(request.scope, status, str(error))
 
 

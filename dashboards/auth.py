@@ -81,8 +81,13 @@ class Guard:
             return None
         if enters:
             return self._let_in(scope, query, redirect=True)
-        if self._has_token(headers):
+        if self._has_bearer(headers):
             return None
+        if self._has_cookie(headers):
+            # A browser tells the origin of whatever is no GET; what comes with its cookie and without that is no page
+            # of ours.
+            is_read = scope["method"] in ("GET", "HEAD")
+            return None if is_read or "origin" in headers else refusal(scope, 403, FOREIGN)
         response = refusal(scope, 401, NO_BEARER if is_api(scope) else NO_TOKEN)
         response.headers["WWW-Authenticate"] = "Bearer"
         return response
@@ -92,10 +97,13 @@ class Guard:
         given = [value for name, value in query if name == "token"]
         return scope["method"] == "GET" and not is_api(scope) and len(given) == 1 and self._is_token(given[0])
 
-    def _has_token(self, headers: Headers) -> bool:
+    def _has_bearer(self, headers: Headers) -> bool:
         kind, _, value = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            return self._is_token(value.strip())
+        return kind.lower() == "bearer" and self._is_token(value.strip())
+
+    def _has_cookie(self, headers: Headers) -> bool:
+        if headers.get("authorization", "").lower().startswith("bearer"):
+            return False
         return self._is_token(cookie_parser(headers.get("cookie", "")).get(self._cookie, ""))
 
     def _is_token(self, text: str) -> bool:

@@ -18,15 +18,17 @@ SECONDS = 1.0  # between two looks at the database
 
 @dataclass(frozen=True)
 class Seen:
-    """revisions: by search; none of them while the database is missing or unreadable. state: `read`, or why not."""
+    """revisions: by search; none of them while the database is missing or unreadable. state: `read`, or why not. queue:
+    the revision of that."""
 
     revisions: Mapping[str, str] = field(default_factory=dict)
     state: str = "read"
+    queue: str = ""
 
     def of(self, name: str | None) -> str:
         """The revision of one search, or of all; another one when it can no longer be read."""
         if name is None:
-            return revision.revision_of_all(dict(self.revisions) | {"": self.state})
+            return revision.revision_of_all(dict(self.revisions) | {"": self.state, "/": self.queue})
         return self.revisions.get(name, f"none: {self.state}")
 
 
@@ -42,7 +44,7 @@ def look(store: ReadOnlyStore) -> Seen:
     """The revisions of all searches, as the database has them now."""
     try:
         with store.read() as reader:
-            return Seen(revision.revisions(reader))
+            return Seen(revision.revisions(reader), queue=revision.revision_of_queue(reader))
     except (UserError, ValueError) as error:  # ValueError: rows that cannot be understood
         return Seen(state=type(error).__name__)
 

@@ -32,5 +32,12 @@ def _reader_or_none(store: Annotated[ReadOnlyStore, Depends(store_of)]) -> Itera
         yield None
 
 
+def _may_write(request: Request) -> bool:
+    return request.app.state.may_write
+
+
+MayWrite = Annotated[bool, Depends(_may_write)]
+"""Whether this dashboard lets people ask something of searches."""
+
 Reading = Annotated[Reader, Depends(_reader, scope="function")]
 MaybeReading = Annotated[Reader | None, Depends(_reader_or_none, scope="function")]

@@ -26,6 +26,10 @@ RUNNER = "runner"
 _REASONS = {SearchState.PAUSED: "paused on request", SearchState.STOPPED: "stopped on request"}
 
 
+class NothingToDo(UserError):
+    """The search is in a state in which what was asked for has no meaning."""
+
+
 class Ask(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
@@ -116,7 +120,8 @@ def ask(session: Session, name: str, asked: Asked) -> str | None:
 
     A driver that may be alive gets a request. Where none can be, a pause or a stop is settled here: what ran is lost,
     the state is written, and a driver of before can write nothing any more. None for a `resume` that no driver can
-    take: somebody has to drive the search. Raises UserError for an unknown name and where there is nothing to do.
+    take: somebody has to drive the search. Raises UserError for an unknown name, NothingToDo for a search that has
+    ended.
     """
     from search.store.read.searches import search_by_name
     from search.store.write import queue, requests, results, searches
@@ -130,7 +135,7 @@ def ask(session: Session, name: str, asked: Asked) -> str | None:
     row = searches.locked(session, search_by_name(session, name).id)
     state, has_driver = SearchState(row.state), _may_have_driver(row)
     if state in ENDED_SEARCH and asked.kind in (Ask.PAUSE, Ask.STOP):
-        raise UserError(f"search {name!r} is {state}; there is nothing to {asked.kind}")
+        raise NothingToDo(f"search {name!r} is {state}; there is nothing to {asked.kind}")
     if asked.by == PERSON and asked.kind in (Ask.PAUSE, Ask.STOP):
         queue.hold(session, row.id, running=has_driver)
     if asked.kind is Ask.RESUME:

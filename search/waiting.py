@@ -39,6 +39,12 @@ def entry(row: QueueRow, rows: list[QueueRow]) -> dict[str, Any]:
     }
 
 
+def view(session: Reader | Session) -> dict[str, Any]:
+    """The whole queue, and whether anybody works it off."""
+    rows = queue.active(session)
+    return {"has_runner": queue.has_runner(session), "queue": [entry(row, rows) for row in rows]}
+
+
 def not_begun(session: Reader | Session, name: str | None = None) -> list[dict[str, Any]]:
     """The object of `status NAME --json` of every search that waits for its begin, or could not begin, the newest
     first; of that name alone if one is given."""

@@ -305,6 +305,27 @@ class Events(Strict):
     next: int | None = Field(description="`after` for the next page; null at the end")
 
 
+class Submitted(Strict):
+    """A search that was put into the queue."""
+
+    name: str
+    priority: int
+    window: str | None
+    before: int = Field(description="How many are run before it, as things stand")
+    has_runner: bool = Field(description="Whether anybody works the queue off now")
+
+
+class Waiting(Strict):
+    """The queue."""
+
+    has_runner: bool = Field(description="Whether anybody works it off now")
+    queue: list[Place] = Field(description="By priority, then the oldest first")
+
+
+class Told(Strict):
+    told: str = Field(description="What becomes of the search, in a line")
+
+
 class Revision(Strict):
     """Data of a `changed` event."""
 

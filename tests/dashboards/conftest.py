@@ -52,12 +52,16 @@ class Asked:
     headers: Mapping[str, str] = field(default_factory=lambda: {"host": HOST, **BEARER})
 
     def get(
-        self, target: str, headers: Mapping[str, str | None] | None = None, method: str = "GET"
+        self,
+        target: str,
+        headers: Mapping[str, str | None] | None = None,
+        method: str = "GET",
+        body: bytes = b"",
     ) -> Answer:
         """target: path and query as they stand in the request line. headers: added; None takes one away."""
         given = {**self.headers, **(headers or {})}
         pairs = [(name, value) for name, value in given.items() if value is not None]
-        return self.runner.run(_ask(self.app, method, target, pairs))
+        return self.runner.run(_ask(self.app, method, target, pairs, body))
 
     def routes(self) -> list[str]:
         """A target for every route of the application, with names and numbers that are there."""
@@ -70,7 +74,9 @@ class Asked:
         return found
 
 
-async def _ask(app: Dashboard, method: str, target: str, headers: list[tuple[str, str]]) -> Answer:
+async def _ask(
+    app: Dashboard, method: str, target: str, headers: list[tuple[str, str]], body_sent: bytes
+) -> Answer:
     path, _, query = target.partition("?")
     scope = {
         "type": "http",
@@ -97,7 +103,7 @@ async def _ask(app: Dashboard, method: str, target: str, headers: list[tuple[str
                 await asyncio.sleep(0.001)
             return {"type": "http.disconnect"}
         asked = True
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": body_sent, "more_body": False}
 
     async def send(message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -118,7 +124,7 @@ def _is_stream(start: Mapping[str, Any]) -> bool:
 def ask_at() -> Iterator[Callable[..., Asked]]:
     """A dashboard on the database at a path or URL."""
     with asyncio.Runner() as runner:
-        yield lambda db, port=PORT: Asked(create_app(locate(str(db)), TOKEN, port), runner)
+        yield lambda db, port=PORT, **more: Asked(create_app(locate(str(db)), TOKEN, port, **more), runner)
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from search.store.read import queue
 from search.store.read.rows import SearchRow
 from search.store.read.searches import searches
 from search.store.reader import Reader, fetch
@@ -29,6 +30,10 @@ SELECT job.search_id AS search_id, attempt.id,
        (SELECT MAX(epoch.epoch) FROM epoch WHERE epoch.attempt_id = attempt.id) AS epoch
 FROM attempt JOIN job ON job.id = attempt.job_id WHERE attempt.state = 'running' {also} ORDER BY attempt.id
 """
+_ASKED = "SELECT search_id, id, kind FROM request {where} {also} done IS NULL ORDER BY search_id, id"
+_QUEUED = """
+SELECT search_id, id, state, held, reason, priority, "window" FROM queue WHERE search_id IS NOT NULL {also} ORDER BY id
+"""
 _NEWEST = "SELECT search_id, MAX(id) AS newest FROM {table} {where} GROUP BY search_id ORDER BY search_id"
 
 
@@ -43,6 +48,15 @@ def revisions(session: Reader | Session) -> dict[str, str]:
     return {search.name: _digest(search, rows.get(search.id, [])) for search in searches(session)}
 
 
+def revision_of_queue(session: Reader | Session) -> str:
+    """Another one as soon as anything that is shown of the queue has changed."""
+    rows = [
+        (r.id, r.name, r.search_id, r.priority, r.window, str(r.state), r.held, r.reason)
+        for r in queue.active(session)
+    ]
+    return _short([rows, queue.has_runner(session)])
+
+
 def revision_of_all(revisions: Mapping[str, str]) -> str:
     """One revision for the list of all searches."""
     return _short(sorted(revisions.items()))
@@ -54,6 +68,10 @@ def _rows(session: Reader | Session, search_id: int | None) -> dict[int, list[An
     where, also = ("WHERE search_id = :search", "AND job.search_id = :search") if one else ("", "")
     values = {"search": search_id} if one else {}
     statements = [_CANDIDATES.format(where=where), _JOBS.format(where=where), _RUNNING.format(also=also)]
+    statements += [
+        _ASKED.format(where=where or "WHERE", also="AND" if one else ""),
+        _QUEUED.format(also="AND search_id = :search" if one else ""),
+    ]
     statements += [
         _NEWEST.format(table=table, where=where or "WHERE search_id IS NOT NULL")
         for table in ("event", "artifact")

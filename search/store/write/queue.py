@@ -34,10 +34,17 @@ def add(
 
 
 def add_search(session: Session, search: Search, plugins: Collection[str], priority: int) -> None:
-    """Queues a search that has begun and that nobody drives, unless it is there already; then nothing holds it."""
+    """Queues a search that has begun and that nobody drives, unless it is there already; then nothing holds it.
+
+    priority: of one that was never in the queue; any other keeps what it had, its window too.
+    """
     if release_hold(session, search.id):
         return
-    _add(session, search.name, search.id, {}, plugins, priority, None)
+    last = session.scalars(
+        select(Queue).where(Queue.search_id == search.id).order_by(Queue.id.desc())
+    ).first()
+    kept = (priority, None) if last is None else (last.priority, last.window)
+    _add(session, search.name, search.id, {}, plugins, *kept)
 
 
 def active(session: Session, name: str) -> Queue | None:

@@ -124,6 +124,7 @@ def test_verbs_that_write_are_not_allowed_anywhere(asked: Any) -> None:
 
 
 ANSWERS = {
+    "/api/queue": models.Waiting,
     "/api/searches": list[models.Status],
     "/api/searches/{name}": models.Status,
     "/api/searches/{name}/front": models.Front,
