@@ -14,6 +14,7 @@ from dashboards.figures.points import Point, label, make_point
 from dashboards.measurement_words import measurement_table
 from dashboards.search_data import quantity_label
 from dashboards.standing import verdict
+from search import executions
 from search.front import FrontPoint
 from search.objectives import QUANTITIES
 from search.store.read.rows import EvaluationView
@@ -70,6 +71,8 @@ def values(data: CandidateData) -> dict[str, Any]:
         "quantities": _quantities(data, point),
         "began": _began(data),
         "epochs": data.epochs,
+        "execution": executions.of(data.search, row),
+        "trials": _trials(data),
         "number": words.number,
         "interval": words.interval,
         "significant": words.significant,
@@ -127,6 +130,13 @@ def _dimensions(point: Point, chosen: Mapping[str, Any]) -> list[tuple[str, str]
         for name, value in chosen.items()
         if name != "family"
     ]
+
+
+def _trials(data: CandidateData) -> list[tuple[str, str]]:
+    """Ways to execute its training that a probe compared, and what it found of each."""
+    choice = executions.of(data.search, data.row)
+    known = [] if choice is None else choice.known["trials"]
+    return [(each["execution"], executions.trial_words(each)) for each in known]
 
 
 def _model(point: Point) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from dashboards.figures.curves import CurvesInfo
 from dashboards.figures.front import FrontInfo, front_line
 from dashboards.figures.points import Point
 from dashboards.search_data import SearchData
-from search import hints, screened
+from search import executions, hints, screened
 from search.front import Conditions
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.read.rows import SearchRow
@@ -72,6 +72,7 @@ def figures(data: SearchData) -> list[Figure]:
         Figure("Candidates", str(len(candidates)), f"{finished} trained in full, {on_front} on the front"),
         *_best(data),
         *_teacher(data),
+        *_executions(data),
         _device(data),
         _images(data),
         *_deadline(data),
@@ -87,6 +88,7 @@ def page_figures(data: SearchData) -> list[Figure]:
         Figure("Started" if search.started else "Queued", words.moment(begun), took, begun),
         *_best(data),
         *_teacher(data),
+        *_executions(data),
         _device(data),
         _images(data),
         *_deadline(data),
@@ -154,6 +156,16 @@ def _best(data: SearchData) -> list[Figure]:
         return []
     best = max(scored, key=lambda point: point.values["accuracy"])
     return [Figure("Best accuracy", words.number("accuracy", best.values["accuracy"]), _with_interval(best))]
+
+
+def _executions(data: SearchData) -> list[Figure]:
+    """How trainings are executed, where that is known."""
+    found = executions.choices(data.search.data)
+    ways = sorted({choice.execution.words for choice in found.values()})
+    if len(ways) <= 1:
+        return [Figure("Trained in", way) for way in ways]
+    every = "; ".join(f"{name}: {choice.execution.words}" for name, choice in found.items())
+    return [Figure("Trained in", f"{len(ways)} ways", every)]
 
 
 def _teacher(data: SearchData) -> list[Figure]:

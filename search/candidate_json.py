@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from search import began, rungs, screened, teacher
+from search import began, executions, rungs, screened, teacher
 from search.front import FrontPoint, front_view
 from search.store.read import candidates, jobs, results
 from search.store.read.rows import AttemptView, CandidateRow, EpochView, SearchRow
@@ -40,6 +40,7 @@ def candidate_dict(reader: Reader, search: SearchRow, which: str) -> dict[str, A
         "attempts": attempts_of(reader, row),
         "artifacts": _artifacts(reader, search, row),
         "teacher": teacher.of_candidate(reader, search, row),
+        "execution": _execution(search, row),
         "weights": began.of_candidate(reader, search, row).weights,
         "screen": screened.remark(search.data.get(screened.RECORD), row.number),
     }
@@ -53,6 +54,7 @@ def teacher_dict(reader: Reader, search: SearchRow) -> dict[str, Any] | None:
     return {
         "search": search.name,
         **teacher.known(search, row),
+        "execution": _execution(search, row),
         "spec": row.spec.to_dict(),
         "digest": row.digest,
         "analysis": dict(row.analysis),
@@ -85,6 +87,11 @@ def attempts_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
 def _known(point: FrontPoint) -> dict[str, Any]:
     row = point.row
     return point.to_dict() | {"name": row.name, "created": iso(row.created), "ended": iso(row.ended)}
+
+
+def _execution(search: SearchRow, row: CandidateRow) -> dict[str, Any] | None:
+    choice = executions.of(search, row)
+    return None if choice is None else choice.known
 
 
 def _evaluations(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:

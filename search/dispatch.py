@@ -10,9 +10,11 @@ from sqlalchemy.orm import Session
 
 from search.memory import Memory
 from search.plan import Plan
+from search.probing import Prober, needs_execution
 from search.states import CandidateState
 from search.store.models import Candidate, JobRow
 from search.store.write import candidates, jobs, results
+from workers.execution import Execution
 from workers.job import Job, Kind, TeacherRef
 from workers.settings import JobSettings
 
@@ -31,9 +33,20 @@ class Dispatcher:
     def next(self, session: Session, parked: Collection[int]) -> Job | None:
         """Opens an attempt at the first job that waits for nothing; None where there is none. parked: jobs to leave
         aside."""
-        waiting = jobs.pending(session, self.search_id, parked)
-        row = next((row for row in waiting if not self.waits(session, row)), None)
-        return None if row is None else self._open(session, row)
+        for row in jobs.pending(session, self.search_id, parked):
+            if self.waits(session, row):
+                continue
+            candidate = session.get_one(Candidate, row.candidate_id)
+            if not needs_execution(row) or self.prober.chosen(session, candidate) is not None:
+                return self._open(session, row)
+            probe = self.prober.probe(session, candidate)
+            if probe is not None:
+                return self._open(session, probe)
+        return None
+
+    @property
+    def prober(self) -> Prober:
+        return Prober(self.plan, self.search_id)
 
     def reading(self, session: Session, parked: Collection[int]) -> Job | None:
         """Opens an attempt at a reading of the reference that waits, whatever time is left: it ends a search."""
@@ -44,6 +57,8 @@ class Dispatcher:
 
     def _open(self, session: Session, row: JobRow) -> Job:
         candidate = session.get_one(Candidate, row.candidate_id)
+        is_probe = row.kind == Kind.PROBE
+        execution = self.prober.chosen(session, candidate) if needs_execution(row) else None
         if row.kind == Kind.TEACH or (row.kind == Kind.TRAIN and candidate.state == CandidateState.MEASURED):
             candidates.set_state(candidate, CandidateState.TRAINING)
         attempt = jobs.open_attempt(session, row, self.lease)
@@ -55,13 +70,15 @@ class Dispatcher:
             search=self.search,
             candidate=candidate.number,
             spec=candidates.spec_of(candidate),
-            settings=self._settings(Kind(row.kind)),
+            settings=self.prober.settings(candidate) if is_probe else self._settings(Kind(row.kind)),
             artifacts=str(self.artifacts),
             first_epoch=row.first_epoch,
             last_epoch=row.last_epoch,
             checkpoint=results.newest_checkpoint(session, candidate, row.first_epoch - 1),
             teacher=self._teacher_of(session, row, candidate),
-            inherit=self.plan.inherits(candidate.family) if row.kind == Kind.TRAIN else None,
+            inherit=self.plan.inherits(candidate.family) if row.kind in (Kind.TRAIN, Kind.PROBE) else None,
+            execution=execution or Execution(),
+            probe=self.prober.task(candidate) if is_probe else None,
             latency_limits=self.memory.latency_limits if row.kind == Kind.MEASURE else (),
         )
 
@@ -73,14 +90,21 @@ class Dispatcher:
         return replace(settings, cost=replace(settings.cost, energy_seconds=0.0))
 
     def some_wait(self, session: Session, parked: Collection[int]) -> bool:
-        """Whether a job needs the teacher, which is not there yet."""
+        """Whether a job needs the teacher, which is not there yet, or a probe that is not done."""
         return any(self.waits(session, row) for row in jobs.pending(session, self.search_id, parked))
 
     def waits(self, session: Session, job: JobRow) -> bool:
         """Whether this job does."""
-        if job.kind != Kind.TRAIN or not self.memory.waits_for_teacher:
+        if not needs_execution(job):
             return False
-        return self.plan.distils(candidates.spec_of(session.get_one(Candidate, job.candidate_id)))
+        row = session.get_one(Candidate, job.candidate_id)
+        if (
+            job.kind == Kind.TRAIN
+            and self.memory.waits_for_teacher
+            and self.plan.distils(candidates.spec_of(row))
+        ):
+            return True
+        return self.prober.is_under_way(session, row)
 
     def _teacher_of(self, session: Session, job: JobRow, candidate: Candidate) -> TeacherRef | None:
         if job.kind != Kind.TRAIN or not self.plan.distils(candidates.spec_of(candidate)):

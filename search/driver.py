@@ -183,6 +183,8 @@ class Driver:
         number, settled = kept
         if settled.teaches_anew:
             self._after(candidates.TEACHER)
+        if settled.news is not None:
+            self.on_event(settled.news)
         for path in settled.obsolete:
             (self.artifacts / path).unlink(missing_ok=True)
         self._after(number)
@@ -261,10 +263,8 @@ class Driver:
         return not closing and self._propose()
 
     def _trainings_wait(self) -> bool:
-        """Whether something cannot be trained before the teacher is there. What is proposed meanwhile would be proposed
-        without knowing how any training goes."""
-        if not self._memory.waits_for_teacher:
-            return False
+        """Whether something cannot be trained before the teacher is there, or a probe done. What is proposed meanwhile
+        would be proposed without knowing how any training goes."""
         return self._write(lambda s, _: self._dispatcher.some_wait(s, self._parked.keys()))
 
     def _promote(self, number: int, rung: int) -> None:

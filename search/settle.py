@@ -12,6 +12,7 @@ from search.drifting import Drifting
 from search.errors import UserError
 from search.objectives import Limit, resolve
 from search.plan import Plan, closed_form
+from search.probing import Prober
 from search.states import AttemptState, CandidateState, JobState
 from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
@@ -26,13 +27,14 @@ Baselines = Mapping[str, Mapping[str, float]]
 class Settled:
     """obsolete: checkpoint paths that nothing needs any more. done: the job did what it was for. given_up: why the
     machine failed it once too often; the job is pending again, and the driver decides. teaches_anew: the teacher is to
-    be made again. measured: a candidate has new figures."""
+    be made again. measured: a candidate has new figures. news: what there is to tell beside that."""
 
     obsolete: list[str] = field(default_factory=list)
     done: bool = False
     given_up: str | None = None
     teaches_anew: bool = False
     measured: bool = False
+    news: str | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,9 @@ class Settler:
             jobs.end_job(job, JobState.DONE)
             assert outcome.measurement is not None
             self.drifting.keep_reading(session, candidate, outcome.measurement, attempt)
+        elif job.kind == Kind.PROBE:
+            jobs.end_job(job, JobState.DONE)
+            return Settled(done=True, news=self._prober.keep(session, candidate, outcome))
         elif job.kind == Kind.TEACH:
             jobs.end_job(job, JobState.DONE)
             self._keep_teacher(session, candidate, attempt, outcome)
@@ -194,7 +199,7 @@ class Settler:
         return Settled(obsolete, done=True, measured=job.kind == Kind.MEASURE)
 
     def give_up(self, session: Session, job: int, reason: str) -> int:
-        """Fails a job and its candidate for good; returns the candidate's number."""
+        """Fails a job for good, and its candidate unless it was a probe; returns the candidate's number."""
         row = session.get_one(JobRow, job)
         candidate = session.get_one(Candidate, row.candidate_id)
         tries = jobs.count_attempts(session, job, self.lease)
@@ -246,8 +251,15 @@ class Settler:
             return f"measured on {outcome.measurement.device_id}, not on the search's device {self.device_id}"
         return None
 
+    @property
+    def _prober(self) -> Prober:
+        return Prober(self.plan, self.search_id)
+
     def _fail(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
         jobs.end_job(job, JobState.FAILED, reason)
+        if job.kind == Kind.PROBE:
+            self._prober.keep_failed(session, candidate, reason)
+            return
         if drifting.is_again(job, candidate):
             results.add_event(session, self.search_id, "failed", f"{job.kind}: {reason}", candidate.number)
             return

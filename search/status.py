@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from search import screened, waiting
+from search import executions, screened, waiting
 from search.front import front_view
 from search.states import JobState, SearchState
 from search.store.read.candidates import candidate
@@ -57,6 +57,7 @@ def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
         "epochs": num_epochs(session, search.id),
         "best": _best(session, search),
         "teacher": teacher_of(session, search),
+        "executions": executions.words(search),
         "screen": screen_of(session, search),
         "queue": waiting.place_of(session, search.name),
     }

@@ -12,7 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from search import backbones, deadline, energy, inheriting, own_families, pretrained, recipes, teaching
+from search import (
+    backbones,
+    deadline,
+    energy,
+    execution_checks,
+    inheriting,
+    own_families,
+    pretrained,
+    recipes,
+    teaching,
+)
 from search.config import SearchConfig, sections
 from search.errors import UsageError
 from search.plan import Plan, closed_form, make_plan
@@ -97,6 +107,7 @@ def check_new(config: SearchConfig, now: float) -> Checked:
     pretrained.check_files(plan)
     inheriting.check(plan)
     recipes.check(plan)
+    execution_checks.check(plan)
     _check_quantities(plan)
     return Checked(plan, ends, batch, pretrained.advice(plan), missing, _inspect(config, found))
 

@@ -149,6 +149,7 @@ class _Filling:
             "class_names": classes,
             "num_images": {"train": 1258, "val": self.VAL_IMAGES, "test": 269},
             "digest": "0123456789abcdef",
+            "executions": {"vit": self._execution(), "resnet10t": self._execution()},
         }
         self.search = searches.create(self.session, self.name, config, data, "/nowhere/digits", None)
         from search.store.models import Search
@@ -162,6 +163,19 @@ class _Filling:
             width = 96 if state == "rejected" else 8 + 3 * ((number * 5) % 11)
             self._candidate(number, family, state, width)
         self._event("end", "finished")
+
+    def _execution(self) -> dict[str, Any]:
+        from search.executions import Choice
+        from workers.execution import Execution, Probed, Trial
+
+        plain, chosen = Execution(), Execution("bf16", "channels_last")
+        trials = (
+            Trial(plain, (4.02,)),
+            Trial(chosen, (3.0,)),
+            Trial(Execution("bf16"), out="its loss is nan"),
+        )
+        why = f"1.34x the speed of {plain.words}{self.hostile}"
+        return Choice(chosen, why, Probed(chosen, plain, 1.34, why, trials, 2.5), 2, "cpu:0123").to_dict()
 
     def add(self, number: int, family: str, state: str, width: int) -> None:
         from search.store.read.searches import search_by_name

@@ -108,7 +108,7 @@ class _Subject:
         self._first: dict[str, float] = {}
         self._networks: dict[Execution, executing.Network] = {}
         recipe = job.settings.recipe
-        knobs = knobs_of(recipe, is_fine_tuned(spec, recipe))
+        knobs = knobs_of(recipe, is_fine_tuned(spec, recipe, job.inherit))
         self.accumulation = knobs.accumulation
         augment = Augment.of(job.settings.data, data.image_size, knobs, len(data.class_names))
         seed = seed_of(recipe.seed, job.candidate, "probe")
@@ -164,7 +164,7 @@ class _Subject:
             recipe = self._job.settings.recipe
             seed = seed_of(recipe.seed, self._job.candidate, "weights")
             batches = batches_per_epoch(len(self._data.splits["train"]), recipe.batch_size)
-            training = compose(self._spec, recipe, batches, seed, self._data.device)
+            training = compose(self._spec, recipe, batches, seed, self._data.device, None, self._job.inherit)
             executing.execute(training, replace(way, compiled=False))
             training.class_weights = self._data.class_weights
             training.model.train()

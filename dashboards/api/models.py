@@ -108,6 +108,7 @@ class Status(Strict):
     epochs: int = Field(description="Epochs trained, all candidates and baselines together")
     best: Best | None
     teacher: Teacher | None
+    executions: dict[str, str] = Field(description="By family, or model: how it is trained, in words")
     queue: Place | None = Field(description="null where it is not in the queue, or no more")
     screen: Screen | None = Field(description="null where no cost could be predicted yet, or none is limited")
 
@@ -269,6 +270,35 @@ class Artifact(Strict):
     num_bytes: int
 
 
+class Trial(Strict):
+    """One way that a probe tried to execute a training."""
+
+    execution: str
+    step_ms: list[float] = Field(
+        description="Median of a step, of each architecture; empty where it was not timed"
+    )
+    compile_seconds: float | None
+    out: str | None = Field(description="Why it was left out")
+
+
+class Execution(Strict):
+    """How the networks of a family are trained, decided once a search."""
+
+    precision: str = Field(description="fp32 or bf16")
+    memory_format: str = Field(description="contiguous or channels_last")
+    compiled: bool
+    threads: int = Field(description="Of the CPU; 0 for torch's own, as on a GPU")
+    words: str
+    why: str
+    speed: float | None = Field(
+        description="As a multiple of the plainest way's; null where nothing was probed"
+    )
+    seconds: float | None = Field(description="That the probe took")
+    probed_on: int | None = Field(description="Number of the candidate")
+    device_id: str | None
+    trials: list[Trial]
+
+
 class Candidate(Point):
     """Everything that is known of one candidate or baseline."""
 
@@ -287,6 +317,7 @@ class Candidate(Point):
     attempts: list[Attempt]
     artifacts: list[Artifact]
     teacher: Teacher | None
+    execution: Execution | None
     screen: str | None = Field(description="What was predicted, if it was measured to check that; else null")
 
 

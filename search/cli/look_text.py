@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboards.words import architecture, duration, interval, number, printable, rebuild
-from search import hints, screened
+from search import executions, hints, screened
 from search.teacher import words
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def status(found: Mapping[str, Any]) -> str:
         ("jobs", _counts(found["jobs"])),
         ("epochs", f"{found['epochs']:,} trained"),
         ("best", _best(found["best"])),
+        *[("trained in", f"{name}: {text}") for name, text in found["executions"].items()],
         ("left out", screened.words(found["screen"]) if found["screen"] else None),
     ]
     lines += [f"  {name:<11}{value}" for name, value in pairs if value]
@@ -149,6 +150,7 @@ def candidate(found: Mapping[str, Any]) -> str:
     ]
     lines += [f"  began from  {found['weights']}"] if found["weights"] else []
     lines += [f"  teacher     {words(found['teacher'])}"] if found["teacher"] else []
+    lines += _execution(found["execution"])
     lines += [f"  predicted   {found['screen']}"] if found["screen"] else []
     lines += ["", "Figures"]
     for name, value in found["values"].items():
@@ -279,6 +281,13 @@ def _measured(found: Mapping[str, Any]) -> str:
         f"calls at batch {found['batch_size']}, {found['runtime']} {found['precision']}, {found['threads']} thread(s), "
         f"{found['device_name']}{flags}{cached}"
     )
+
+
+def _execution(found: Mapping[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    tried = [f"  {'':<12}{one['execution']}: {executions.trial_words(one)}" for one in found["trials"]]
+    return [f"  trained in  {found['words']}", *tried]
 
 
 def _attempt(found: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ def validate(
 
 
 def _report(checked: Checked, built: DryBuild) -> list[str]:
-    from search import recipes
+    from search import execution_checks, recipes
 
     plan, data = checked.plan, checked.plan.data
     counts = ", ".join(f"{count:,} {split}" for split, count in data.num_images.items())
@@ -47,6 +47,7 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
         *([f"teacher      {plan.teacher.name}, {plan.teacher.made}"] if plan.teacher else []),
         f"training     up to {limit} candidates, {_stages(plan.rungs)}",
         f"recipe       {recipes.line(plan)}",
+        f"execution    {execution_checks.line(plan)}",
         f"dry build    {len(built.specs)} different candidates, {params} parameters",
     ]
     if checked.batch is not None:

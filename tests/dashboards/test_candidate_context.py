@@ -63,6 +63,19 @@ def test_recall_has_its_interval_and_says_what_a_class_was_taken_for_most() -> N
     assert [one.taken_for for one in found] == ["a (70), b (5)", "c (1)", ""]
 
 
+def test_how_it_was_trained_is_told_with_what_a_probe_compared(filled: Any) -> None:
+    found = values(loaded(filled, 2))
+    speed = "1.34x the speed of fp32, contiguous, 1 thread"
+    assert found["execution"].words == f"bf16, channels-last, 1 thread ({speed}; probed on #2)"
+    assert dict(found["trials"]) == {
+        "fp32, contiguous, 1 thread": "4.02 ms a step",
+        "bf16, channels-last, 1 thread": "3 ms a step",
+        "bf16, contiguous, 1 thread": "its loss is nan",
+    }
+    of_other_family = values(loaded(filled, 1))
+    assert (of_other_family["execution"], of_other_family["trials"]) == (None, [])
+
+
 def test_a_candidate_that_was_never_trained_has_no_curve(filled: Any) -> None:
     rejected = loaded(filled, 15)
     assert chart(rejected)["looks"]["light"]["curves"]["data"] == []

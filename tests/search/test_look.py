@@ -23,6 +23,19 @@ def test_status_counts_candidates_jobs_and_epochs(run: Any) -> None:
     assert set(found) >= {"search", "candidates", "jobs", "epochs", "best"}
 
 
+def test_status_and_show_say_how_a_family_was_trained_and_what_was_compared(run: Any) -> None:
+    words = "bf16, channels-last, 1 thread (1.34x the speed of fp32, contiguous, 1 thread; probed on #2)"
+    assert json.loads(run("status", "digits", "--json")[1])["executions"]["vit"] == words
+    assert f"vit: {words}" in run("status", "digits")[1]
+    shown = json.loads(run("show", "digits", "2", "--json")[1])["execution"]
+    assert (shown["words"], shown["speed"], shown["precision"]) == (words, 1.34, "bf16")
+    assert [trial["step_ms"] for trial in shown["trials"]] == [[4.02], [3.0], []]
+    text = run("show", "digits", "2")[1]
+    assert f"trained in  {words}" in text
+    assert "bf16, contiguous, 1 thread: its loss is nan" in text
+    assert json.loads(run("show", "digits", "1", "--json")[1])["execution"] is None
+
+
 def test_status_and_front_without_a_name_show_all_searches(run: Any) -> None:
     assert [one["search"]["name"] for one in json.loads(run("status", "--json")[1])] == ["digits"]
     assert [one["search"] for one in json.loads(run("front", "--json")[1])] == ["digits"]

@@ -19,18 +19,22 @@ from search.store.session import Store, open_store
 from search.store.write import searches
 from search.study import Study
 from workers.data.summary import summarise
+from workers.execution import Execution, Probed, Trial
 from workers.job import (
     MEASURING,
     CheckpointRef,
     EpochReport,
     Evaluation,
     Job,
+    Kind,
     Measurement,
     Outcome,
     Status,
 )
 
 DEVICE = "cpu-of-tests-1t"
+EXECUTED = {"precision": "fp32", "memory_format": "contiguous", "compile": "off", "threads": 1}
+"""With which no probe runs."""
 SECTIONS = ("constraints", "training", "limits", "baselines", "space", "objectives")
 
 
@@ -49,6 +53,8 @@ def formula(job: Job, digest: str) -> Outcome:
     }
     if job.kind in MEASURING:
         return Outcome(**common, measurement=measurement(size), notes={"params": 1000})
+    if job.kind == Kind.PROBE:
+        return Outcome(**common, probed=PROBED, data_digest=digest)
     accuracy = min(0.99, 0.4 + 0.04 * size + 0.01 * job.last_epoch)
     low, high = accuracy - 0.01, accuracy + 0.01
     reports = tuple(
@@ -63,6 +69,16 @@ def formula(job: Job, digest: str) -> Outcome:
         evaluation=evaluation(job.last_epoch, accuracy, low, high),
         data_digest=digest,
     )
+
+
+PROBED = Probed(
+    execution=Execution("bf16", "channels_last"),
+    reference=Execution(),
+    speed=1.34,
+    why="1.34x the speed of fp32, contiguous, 1 thread",
+    trials=(Trial(Execution(), (4.02,)), Trial(Execution("bf16", "channels_last"), (3.0,))),
+    seconds=0.5,
+)
 
 
 def evaluation(epoch: int, accuracy: float, low: float, high: float) -> Evaluation:
@@ -183,6 +199,7 @@ def make_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
         settings = {"max_candidates": 12, "workers": 1, "engine": "inline"} | search
         name = f"s{len(stores)}"
         plain = {"name": name, "data": {"source": "digits"}, "training": {"epochs": 9}, "search": settings}
+        sections["training"] = EXECUTED | sections.get("training", plain["training"])
         store = open_store(str(tmp_path / db), create=True)
         stores.append(store)
         return Bench(store, from_dict(plain | sections), tmp_path / "artifacts" / name)
