@@ -102,6 +102,19 @@ def test_auto_fine_tunes_what_has_weights_and_chooses_by_epochs_for_the_rest(
     assert fresh_recipe(RecipeSettings(epochs=1, fresh_recipe="deit")) == "deit"
 
 
+@pytest.mark.parametrize("recipe", ["auto", "finetune"])
+def test_what_inherits_learns_at_one_rate_in_all_layers_unless_told_otherwise(recipe: str) -> None:
+    settings = RecipeSettings(recipe=recipe)  # pyright: ignore[reportArgumentType]
+    assert recipe_of(settings, True, True) == "inherit"
+    found = knobs_of(settings, True, True)
+    assert (found.backbone_rate, found.layer_decay, found.frozen_epochs) == (1, 1, 0)
+    assert found.learning_rate == knobs_of(settings, True).learning_rate
+    told = RecipeSettings(layer_decay=0.9, head_rate=0.01, frozen_epochs=2.0)
+    found = knobs_of(told, True, True)
+    assert (found.layer_decay, found.learning_rate, found.frozen_epochs) == (0.9, 0.01, 2)
+    assert knobs_of(told, False).frozen_epochs == 0
+
+
 @pytest.mark.parametrize("recipe", ["plain", "deit", "custom"])
 def test_what_begins_fresh_uses_no_pretrained_weights(recipe: str) -> None:
     settings = RecipeSettings(**CUSTOM | {"recipe": recipe})

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from dashboards import candidate_context, candidate_data
 from dashboards.words import number
 from search import export
-from search.cli import model_card
+from search.candidate_json import candidate_dict
+from search.cli import look_text, model_card
 from search.store.models import Search
 from search.store.read.searches import search_by_name
+from search.store.write import candidates, results
+from spaces.spec import ArchSpec
 from workers.bundle.export import Contents
 from workers.bundle.sample import Sample
 from workers.data.batches import DeviceData
@@ -85,6 +89,55 @@ def test_pretrained_weights_noise_and_onnx_are_told(filled: Any) -> None:
     noisy = " ".join(card(filled, sample=sample, onnx=True).split())
     assert "32 noise images, because `they are gone`" in noisy
     assert "`model.onnx` takes `images`, float32 [n, 1, 8, 8]" in noisy
+
+
+INHERITED = {
+    "name": "deit_tiny_patch16_224.fb_in1k",
+    "file": "/w/x.safetensors",
+    "sha256": "ab" * 32,
+    "data": "fb_in1k",
+    "image_size": 224,
+    "share": 0.934,
+}
+
+
+def test_what_training_began_from_and_learnt_from_is_told(filled: Any) -> None:
+    def add(session: Any) -> None:
+        search = session.query(Search).one()
+        teacher = {"teacher": {"train": "resnet18"}, "kind": "soft", "alpha": 0.5, "temperature": None}
+        training = {**search.config["training"], "distillation": teacher}
+        search.config = {**search.config, "training": training}
+        spec = ArchSpec("resnet18", {"in_chans": 1, "num_classes": 10}, 8)
+        candidates.add(
+            session, search.id, candidates.TEACHER, "teacher", spec, point={}, analysis={}, name="resnet18"
+        )
+
+    filled.store.write(add)
+    text = " ".join(card(filled, weights=INHERITED).split())
+    assert (
+        "from parts of the pretrained weights, 93% of its parameters, `deit_tiny_patch16_224.fb_in1k` "
+        "(pretrained on `fb_in1k`, 224 px); their source states their licence and data"
+    ) in text
+    assert "learnt from the teacher resnet18, proposed; candidates learn its probabilities" in text
+    with filled.store.read() as reader:
+        search = search_by_name(reader, filled.name)
+        page = candidate_context.values(candidate_data.load(reader, filled.name, 5))
+        shown = look_text.candidate(candidate_dict(reader, search, "5"))
+    assert page["began"] == [("learns from", "resnet18, proposed; candidates learn its probabilities")]
+    assert "teacher     resnet18" in shown
+
+
+def test_the_newest_of_several_beginnings_is_told(filled: Any) -> None:
+    def add(session: Any) -> None:
+        search = session.query(Search).one()
+        for name in ("old", "new"):
+            results.add_event(session, search.id, "weights", f"began from {name} (SHA-256 ab)", 5)
+
+    filled.store.write(add)
+    with filled.store.read() as reader:
+        search = search_by_name(reader, filled.name)
+        found = [candidate_dict(reader, search, which)["weights"] for which in ("5", "1", "resnet")]
+    assert found == ["new (SHA-256 ab)", None, None]
 
 
 def test_many_classes_are_counted(filled: Any) -> None:
