@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from workers import checkpoint, distillation, executing
@@ -168,7 +168,8 @@ class Step(NamedTuple):
 def backward(training: Training, batches: Iterable[Batch], count: int, between_steps: BetweenSteps) -> Step:
     """The gradient of `count` batches, each of the same weight, left clipped."""
     knobs, device = training.knobs, training.parameters[0].device
-    training.optimizer.zero_grad(set_to_none=True)
+    for parameter in training.parameters:
+        parameter.grad = None
     mean, loss_sum, paused = torch.zeros((), device=device), torch.zeros((), device=device), 0.0
     for images, labels in batches:
         paused += between_steps()
@@ -176,9 +177,19 @@ def backward(training: Training, batches: Iterable[Batch], count: int, between_s
         (loss / count if count > 1 else loss).backward()
         mean += loss.detach() / count
         loss_sum += loss.detach() * len(labels)
-    limit = knobs.clip_norm or math.inf
-    norm = torch.nn.utils.clip_grad_norm_(training.parameters, limit, foreach=True)
-    return Step(mean, norm, loss_sum, paused)
+    return Step(mean, _clip(training.parameters, knobs.clip_norm), loss_sum, paused)
+
+
+def _clip(parameters: Sequence[nn.Parameter], limit: float) -> Tensor:
+    """Scales gradients to a common norm of `limit` at most, 0 for none; returns the norm that they had.
+
+    The bits of torch.nn.utils.clip_grad_norm_, in half its time for a small network: that sorts them by device first.
+    """
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    if limit:
+        torch._foreach_mul_(gradients, torch.clamp(limit / (norm + 1e-6), max=1.0))
+    return norm
 
 
 def loss_of(training: Training, images: Tensor, labels: Tensor) -> Tensor:

