@@ -16,7 +16,7 @@ from dashboards.search_data import quantity_label
 from dashboards.standing import verdict
 from search import executions
 from search.front import FrontPoint
-from search.objectives import QUANTITIES
+from search.objectives import quantity
 from search.store.read.rows import EvaluationView
 
 
@@ -156,7 +156,7 @@ def _quantities(data: CandidateData, point: Point) -> list[QuantityLine]:
     partial = "" if point.trained_in_full else f"after {point.training}"
     return [
         QuantityLine(
-            label=quantity_label(QUANTITIES[name]),
+            label=quantity_label(quantity(name)),
             text=words.number(name, value),
             exact=repr(value),
             interval=words.interval(name, point.intervals.get(name)),

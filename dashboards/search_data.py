@@ -12,7 +12,9 @@ from dashboards.figures.front import Axis
 from dashboards.figures.points import Point, make_point
 from search import rungs
 from search.front import FrontView, front_view
+from search.named_runtimes import asked
 from search.objectives import QUANTITIES, Quantity
+from search.objectives import quantity as quantity_of
 from search.store.read import events, results
 from search.store.read.rows import EventView, MeasurementView, SearchRow
 from search.store.read.searches import search_by_name
@@ -86,6 +88,7 @@ def load(session: Reader | Session, name: str) -> SearchData:
 
 def _axes(view: FrontView) -> dict[str, Axis]:
     limits = {limit.name: limit.value for limit in view.limits}
+    named = [quantity_of(name) for name in asked(view.search.config) if "@" in name]
     return {
         quantity.name: Axis(
             name=quantity.name,
@@ -94,7 +97,7 @@ def _axes(view: FrontView) -> dict[str, Axis]:
             is_cost=quantity.kind == "cost",
             limit=limits.get(quantity.name),
         )
-        for quantity in QUANTITIES.values()
+        for quantity in [*QUANTITIES.values(), *named]
     }
 
 
@@ -109,7 +112,7 @@ def limit_words(view: FrontView) -> list[str]:
     written: Mapping[str, Any] = view.search.config["constraints"]
     words = []
     for limit in view.limits:
-        bound = "at most" if QUANTITIES[limit.name].direction == "min" else "at least"
+        bound = "at most" if quantity_of(limit.name).direction == "min" else "at least"
         relative = f" ({written[limit.name]})" if isinstance(written.get(limit.name), str) else ""
         words.append(f"{limit.name} {bound} {limit.value:.4g}{relative}")
     return words

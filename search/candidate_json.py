@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from search import began, executions, rungs, screened, teacher
 from search.front import FrontPoint, front_view
 from search.store.read import candidates, jobs, results
-from search.store.read.rows import AttemptView, CandidateRow, EpochView, SearchRow
+from search.store.read.rows import AttemptView, CandidateRow, EpochView, MeasurementView, SearchRow
 from search.store.read.status import iso
 
 if TYPE_CHECKING:
@@ -74,9 +75,15 @@ def epochs_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
 def measurements_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:
     """Its measurements with their conditions, the newest first."""
     return [
-        dict(found.figures) | {"time": iso(found.time), "cached": found.is_cached}
+        {name: value for name, value in found.figures.items() if name != "samples"}
+        | {"time": iso(found.time), "cached": found.is_cached, "age_seconds": _age(found)}
         for found in results.measurements(reader, row.id)
     ]
+
+
+def _age(found: MeasurementView) -> int | None:
+    """Of a figure that was taken over, seconds."""
+    return max(0, round(time.time() - found.time)) if found.is_cached else None
 
 
 def attempts_of(reader: Reader, row: CandidateRow) -> list[dict[str, Any]]:

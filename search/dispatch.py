@@ -80,6 +80,7 @@ class Dispatcher:
             execution=execution or Execution(),
             probe=self.prober.task(candidate) if is_probe else None,
             latency_limits=self.memory.latency_limits if row.kind == Kind.MEASURE else (),
+            further=self.memory.further_runtimes if row.kind == Kind.MEASURE else (),
         )
 
     def _settings(self, kind: Kind) -> JobSettings:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from search import gate, other_devices, pareto
+from search import gate, named_runtimes, other_devices, pareto
 from search.brought import Brought
 from search.front_words import accuracy_after, how_measured
 from search.objectives import QUANTITIES, Limit, Quantity, parse_constraints, parse_objectives, resolve
@@ -59,6 +59,7 @@ class Conditions:
     precision: str
     batch_size: int
     protocol: str
+    cache: str = "hot"
 
 
 @dataclass(frozen=True)
@@ -145,8 +146,13 @@ def front_view(session: Reader | Session, search: SearchRow, device: str | None 
         measured = other_devices.of_device(measurements_of_search(session, search.id), device, search.name)
         conditions = _most_common(measured, search.config["cost"]["batch_size"])
     figures = _figures(conditions, measured)
+    further = _further(search, conditions, measured)
+    asked = named_runtimes.asked(search.config)
     rows = candidates(session, search.id, role=None)
-    known = {row.id: _known(row, figures.get(row.id)) for row in rows}
+    known = {
+        row.id: _known(row, figures.get(row.id), {at: of.get(row.id) for at, of in further.items()}, asked)
+        for row in rows
+    }
     limits = _limits(search, [(row, known[row.id][0]) for row in rows if row.is_baseline])
     standings = _standings(rows, known, objectives, limits)
     brought = Brought.of(search.data)
@@ -163,19 +169,21 @@ def front_view(session: Reader | Session, search: SearchRow, device: str | None 
         baselines=tuple(point for point in points if point.row.is_baseline),
         front=tuple(_sorted(front, objectives)),
         candidates=tuple(point for point in points if not point.row.is_baseline),
-        measured_how=how_measured(search, list(figures.values())),
+        measured_how=how_measured(
+            search, list(figures.values()), {at: list(of.values()) for at, of in further.items()}
+        ),
     )
 
 
 def _conditions(search: SearchRow, measured: Sequence[MeasurementView]) -> Conditions | None:
-    """The configured ones; of precisions and protocols that fit, those of most measurements, of equals the
-    newest."""
+    """The configured ones; of protocols, that of most measurements, of equals the newest."""
     cost = search.config["cost"]
     fitting = [
         _conditions_of(m)
         for m in measured
         if (m.runtime, m.threads, m.batch_size) == (cost["runtime"], cost["threads"], cost["batch_size"])
-        and cost["precision"] in ("auto", m.precision)
+        and m.precision == named_runtimes.precision_of(search.config)
+        and _cache(m) == cost.get("cache", "hot")
     ]
     return Counter(fitting).most_common(1)[0][0] if fitting else None
 
@@ -189,7 +197,9 @@ def _most_common(measured: Sequence[MeasurementView], batch_size: int) -> Condit
 
 def _conditions_of(m: MeasurementView) -> Conditions:
     name = m.figures["device_name"]
-    return Conditions(m.device_id, name, m.threads, m.runtime, m.precision, m.batch_size, m.protocol)
+    return Conditions(
+        m.device_id, name, m.threads, m.runtime, m.precision, m.batch_size, m.protocol, _cache(m)
+    )
 
 
 def _figures(
@@ -200,8 +210,7 @@ def _figures(
     chosen: dict[int, Mapping[str, Any]] = {}
     wanted = None if conditions is None else _key(conditions)
     for m in measured:
-        key = (m.device_id, m.threads, m.runtime, m.precision, m.batch_size, m.protocol)
-        if key != wanted or m.candidate_id is None:
+        if _key(_conditions_of(m)) != wanted or m.candidate_id is None:
             continue
         known = chosen.get(m.candidate_id)
         if known is None or (known["flags"] and not m.figures["flags"]):
@@ -209,12 +218,34 @@ def _figures(
     return chosen
 
 
+def _further(
+    search: SearchRow, conditions: Conditions | None, measured: Sequence[MeasurementView]
+) -> dict[str, dict[int, Mapping[str, Any]]]:
+    """The same in each runtime that objectives or constraints name, by how they name it."""
+    if conditions is None:
+        return {}
+    return {
+        one.suffix: _figures(replace(conditions, runtime=one.runtime, precision=one.precision), measured)
+        for one in named_runtimes.of_config(search.config)
+    }
+
+
+def _cache(m: MeasurementView) -> str:
+    return m.figures.get("cache", "hot")
+
+
 def _key(conditions: Conditions) -> tuple[Any, ...]:
     return tuple(value for name, value in asdict(conditions).items() if name != "device_name")
 
 
-def _known(row: CandidateRow, figures: Mapping[str, Any] | None) -> Known:
-    """Values and intervals of a candidate: what was measured from `figures` alone, the rest from its row."""
+def _known(
+    row: CandidateRow,
+    figures: Mapping[str, Any] | None,
+    further: Mapping[str, Mapping[str, Any] | None],
+    asked: Sequence[str],
+) -> Known:
+    """Values and intervals of a candidate: what was measured from `figures` alone, what names a runtime from those of
+    `further`, as far as the search asks for it, the rest from its row."""
     values = {
         name: row.measured[name] for name in QUANTITIES if name in row.measured and name not in MEASURED
     }
@@ -222,7 +253,15 @@ def _known(row: CandidateRow, figures: Mapping[str, Any] | None) -> Known:
     if figures is not None:
         values |= {name: figures[name] for name in MEASURED if figures.get(name) is not None}
         intervals["latency_ms"] = (figures["latency_ms_low"], figures["latency_ms_high"])
-    return {name: values[name] for name in QUANTITIES if name in values}, intervals
+    ordered = {name: values[name] for name in QUANTITIES if name in values}
+    for name in asked:
+        found = further.get(named_runtimes.suffix_of(name))
+        if found is not None:
+            base = named_runtimes.base_of(name)
+            ordered[name] = found[base]
+            if base == "latency_ms":
+                intervals[name] = (found["latency_ms_low"], found["latency_ms_high"])
+    return ordered, intervals
 
 
 def _limits(

@@ -9,12 +9,19 @@ from typing import Any
 from search.store.read.rows import SearchRow
 
 
-def how_measured(search: SearchRow, figures: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Quantity -> sentence. figures: of the measurements shown, all of the same conditions; empty before
-    any."""
+def how_measured(
+    search: SearchRow,
+    figures: Sequence[Mapping[str, Any]],
+    further: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+) -> dict[str, str]:
+    """Quantity -> sentence. figures: of the measurements shown, all of the same conditions; empty before any.
+    further: the same in another runtime, by how quantities end that name it."""
     sentences = {"accuracy": accuracy_after(search, search.config["training"]["epochs"])}
     if figures:
         sentences |= _cost(figures)
+    for suffix, others in (further or {}).items():
+        if others:
+            sentences |= {f"{name}{suffix}": text for name, text in _cost(others).items()}
     computed = "computed from the architecture, not measured"
     return sentences | {
         "params": f"trainable weights, {computed}",
@@ -38,6 +45,7 @@ def _cost(figures: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     first = figures[0]
     threads = f"{first['threads']} thread{'s' if first['threads'] != 1 else ''}"
     how = f"{threads}, {first['runtime']} {first['precision']}, protocol {first['protocol']}"
+    how += "" if first.get("cache", "hot") == "hot" else ", cold cache"
     place = f"on {first['device_name']}, {how}"
     alone = f"{place}, with no training beside it"
     latency = f"of one synchronised call at batch {first['batch_size']} {alone}; {_calls(figures)}"

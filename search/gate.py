@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from search.objectives import QUANTITIES, Limit
+from search import named_runtimes
+from search.named_runtimes import NamedRuntime
+from search.objectives import Limit, quantity
 
 if TYPE_CHECKING:  # `front` imports this module, and has half a second
     from workers.job import Measurement
@@ -16,8 +18,12 @@ if TYPE_CHECKING:  # `front` imports this module, and has half a second
 Interval = tuple[float, float]
 
 
-def measured_values(measurement: Measurement) -> tuple[dict[str, float], dict[str, Interval]]:
-    """Quantities of a measurement by name, and 95% intervals of those that have one."""
+Values = tuple[dict[str, float], dict[str, Interval]]
+"""Of quantities by name, and 95% intervals of those that have one."""
+
+
+def measured_values(measurement: Measurement) -> Values:
+    """What a measurement in `cost.runtime` says."""
     values = {
         "latency_ms": measurement.latency_ms,
         "latency_ms_p95": measurement.latency_ms_p95,
@@ -28,6 +34,18 @@ def measured_values(measurement: Measurement) -> tuple[dict[str, float], dict[st
     if measurement.energy_mj is not None:
         values["energy_mj"] = measurement.energy_mj
     return values, {"latency_ms": (measurement.latency_ms_low, measurement.latency_ms_high)}
+
+
+def named_values(named: Sequence[NamedRuntime], measurements: Sequence[Measurement]) -> Values:
+    """What measurements of one architecture say of the quantities that name a runtime."""
+    by_runtime = {(found.runtime, found.precision): measured_values(found) for found in measurements}
+    values, intervals = {}, {}
+    for one in named:
+        if one.key in by_runtime:
+            found, bounds = by_runtime[one.key]
+            values |= {f"{name}{one.suffix}": found[name] for name in named_runtimes.QUANTITIES}
+            intervals |= {f"{name}{one.suffix}": pair for name, pair in bounds.items()}
+    return values, intervals
 
 
 def rejection(
@@ -56,7 +74,7 @@ def doubt(
 def _range(limit: Limit, values: Mapping[str, float], intervals: Mapping[str, Interval]) -> Interval:
     """What a limit is compared with: a cost's interval, where it has one. Qualities are taken as they were found."""
     value = values[limit.name]
-    is_cost = QUANTITIES[limit.name].kind == "cost"
+    is_cost = quantity(limit.name).kind == "cost"
     return intervals.get(limit.name, (value, value)) if is_cost else (value, value)
 
 

@@ -13,6 +13,8 @@ from search.screening import Example
 from search.states import CandidateState
 from search.store.models import Candidate
 from search.store.write.candidates import TEACHER
+from workers.job import Further
+from workers.settings import Precision, Runtime
 
 
 @dataclass(frozen=True)
@@ -110,5 +112,16 @@ class Memory:
 
     @property
     def latency_limits(self) -> tuple[float, ...]:
-        """Upper bounds of the latency, ms."""
-        return tuple(limit.value for limit in self.limits if limit.name == "latency_ms")
+        """Upper bounds, ms, of the latency in `cost.runtime`."""
+        cost = self.plan.settings.cost
+        plain = (limit.value for limit in self.limits if limit.name == "latency_ms")
+        return (*plain, *self._latency_limits_in((cost.runtime, cost.used_precision)))
+
+    @property
+    def further_runtimes(self) -> tuple[Further, ...]:
+        """To be measured in beside `cost.runtime`."""
+        return tuple(Further(*key, self._latency_limits_in(key)) for key in self.plan.further_runtimes)
+
+    def _latency_limits_in(self, key: tuple[Runtime, Precision]) -> tuple[float, ...]:
+        names = {f"latency_ms{one.suffix}" for one in self.plan.named_runtimes if one.key == key}
+        return tuple(limit.value for limit in self.limits if limit.name in names)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from search import named_runtimes
 from search.config_errors import nearest
 
 MAX_OBJECTIVES = 3
@@ -116,16 +117,28 @@ def resolve(
     can bound.
     """
     return tuple(
-        Limit(constraint.name, _number(constraint, baselines), not QUANTITIES[constraint.name].maximise)
+        Limit(constraint.name, _number(constraint, baselines), not quantity(constraint.name).maximise)
         for constraint in constraints
     )
 
 
 def quantity(name: str) -> Quantity:
-    """The quantity of that name. Raises ValueError naming the nearest, or all known ones."""
+    """The quantity of that name, which may name a runtime (`latency_ms@onnxruntime`). Raises ValueError naming the
+    nearest, or all known ones."""
     if isinstance(name, str) and name in QUANTITIES:
         return QUANTITIES[name]
+    base, at, place = str(name).partition("@")
+    if at and base in QUANTITIES:
+        return _in_runtime(QUANTITIES[base], place)
     raise ValueError(f"unknown quantity {str(name)[:60]!r}; {nearest(str(name), QUANTITIES)}")
+
+
+def _in_runtime(of: Quantity, place: str) -> Quantity:
+    if of.name not in named_runtimes.QUANTITIES:
+        known = ", ".join(named_runtimes.QUANTITIES)
+        raise ValueError(f"{of.name} takes no @{place[:60]}; those that name a runtime are {known}")
+    label = f"{of.label} ({named_runtimes.words(place)})"
+    return replace(of, name=f"{of.name}@{place}", label=label)
 
 
 def _constraint(of: Quantity, bound: float | str) -> Constraint:

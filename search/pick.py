@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from search import pareto
+from search.named_runtimes import base_of
 from search.objectives import QUANTITIES, Limit, Quantity
 
 NUM_NEXT = 3
@@ -229,7 +230,7 @@ def known_weights(weights: Mapping[str, float], objectives: Sequence[Quantity]) 
     names = [quantity.name for quantity in objectives]
     for name, weight in weights.items():
         if name not in names:
-            what = "no objective of this search" if name in QUANTITIES else "an unknown quantity"
+            what = "no objective of this search" if base_of(name) in QUANTITIES else "an unknown quantity"
             raise ValueError(f"{name[:60]!r} is {what}; its objectives: {', '.join(names)}")
         if not (math.isfinite(weight) and weight >= 0):
             raise ValueError(f"{name}: {weight:g} is no weight; give 0 or more")

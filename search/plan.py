@@ -8,6 +8,7 @@ from typing import Any
 
 from search import rungs
 from search.config import SearchConfig, job_settings
+from search.named_runtimes import NamedRuntime, named
 from search.objectives import Constraint, Quantity, parse_constraints, parse_objectives
 from search.own_family import OwnFamily, by_own_names, guarded
 from spaces import analysis, deit
@@ -18,7 +19,7 @@ from spaces.registry import Space, make_space, preset_for
 from spaces.spec import ArchSpec, Task
 from workers.data.summary import DataSummary
 from workers.measure import PROTOCOL
-from workers.settings import JobSettings
+from workers.settings import JobSettings, Precision, Runtime
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,19 @@ class Plan:
             "protocol": PROTOCOL,
             "cache": cost.cache,
         }
+
+    @property
+    def named_runtimes(self) -> tuple[NamedRuntime, ...]:
+        """Those that objectives and constraints name."""
+        names = [asked.name for asked in (*self.objectives, *self.constraints)]
+        return named(names, self.settings.cost.used_precision)
+
+    @property
+    def further_runtimes(self) -> tuple[tuple[Runtime, Precision], ...]:
+        """Those of them that `cost` does not measure in, each once."""
+        cost = self.settings.cost
+        keys = dict.fromkeys(one.key for one in self.named_runtimes)
+        return tuple(key for key in keys if key != (cost.runtime, cost.used_precision))
 
     def closed_form(self, family: str, spec: ArchSpec) -> dict[str, Any]:
         """What is known of a network of a family without building it; empty where nothing is. Raises SpaceError where

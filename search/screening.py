@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from search.objectives import QUANTITIES, Limit
+from search.objectives import Limit, quantity
 from search.predictor import Errors, Prediction, Predictor, learnt
 
 CHECKED_SHARE = 0.1
@@ -80,7 +80,7 @@ class Screen:
         return {name: predictor.errors for name, (_, predictor) in self._fitted.items()}
 
     def _predictor(self, name: str, examples: Sequence[Example]) -> Predictor | None:
-        if QUANTITIES[name].kind != "cost":
+        if quantity(name).kind != "cost":
             return None
         table = [
             (example.features, example.costs[name])

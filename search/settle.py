@@ -14,7 +14,7 @@ from search.objectives import Limit, resolve
 from search.plan import Plan, closed_form
 from search.probing import Prober
 from search.states import AttemptState, CandidateState, JobState
-from search.store.models import Attempt, Candidate, JobRow, Search
+from search.store.models import Attempt, Candidate, JobRow, MeasurementRow, Search
 from search.store.write import candidates, jobs, results
 from spaces.dims import Point
 from spaces.spec import ArchSpec
@@ -117,22 +117,42 @@ class Settler:
 
     def measure(self, session: Session, row: Candidate, baselines: Baselines) -> None:
         """Takes a figure measured before under the same conditions, or adds a job that measures."""
-        source = results.cached_measurement(
-            session,
-            row.digest,
-            device_id=self.device_id,
-            needs=(energy.NAME,) if energy.is_wanted(self.plan) else (),
-            **self.plan.measurement_key,
-        )
-        if source is None:
+        sources = self._cached(session, row.digest)
+        if not sources:
             jobs.add(session, row, Kind.MEASURE)
             return
+        source, *further = sources
         if source.candidate_id is not None:
             twin = session.get_one(Candidate, source.candidate_id)
             candidates.learn(row, {k: v for k, v in twin.measured.items() if k == "params"}, {})
         measurement = results.as_measurement(source)
         results.add_measurement(session, row, measurement, None, source)
+        others = [results.as_measurement(one) for one in further]
+        for one, other in zip(further, others, strict=True):
+            results.add_measurement(session, row, other, None, one)
+        self._learn_named(row, measurement, *others)
         self._measured(session, row, measurement, baselines)
+
+    def _cached(self, session: Session, digest: str) -> list[MeasurementRow]:
+        """Figures of before in `cost.runtime` and in each further one; none where one lacks, or with
+        `cost.again`."""
+        key = self.plan.measurement_key
+        found: list[MeasurementRow] = []
+        if self.plan.settings.cost.again:
+            return found
+        keys = [key, *(key | {"runtime": at, "precision": of} for at, of in self.plan.further_runtimes)]
+        for each in keys:
+            needs = (energy.NAME,) if each is key and energy.is_wanted(self.plan) else ()
+            source = results.cached_measurement(
+                session, digest, device_id=self.device_id, needs=needs, **each
+            )
+            if source is None:
+                return []
+            found.append(source)
+        return found
+
+    def _learn_named(self, row: Candidate, *measurements: Measurement) -> None:
+        candidates.learn(row, *gate.named_values(self.plan.named_runtimes, measurements))
 
     def settle(
         self,
@@ -291,6 +311,9 @@ class Settler:
     ) -> None:
         assert outcome.measurement is not None
         results.add_measurement(session, candidate, outcome.measurement, attempt)
+        for further in outcome.further:
+            results.add_measurement(session, candidate, further, attempt)
+        self._learn_named(candidate, outcome.measurement, *outcome.further)
         if "params" in outcome.notes:
             candidates.learn(candidate, {"params": float(outcome.notes["params"])}, {})
         if candidate.state == CandidateState.PROPOSED:

@@ -18,6 +18,7 @@ from search import (
     energy,
     execution_checks,
     inheriting,
+    named_runtimes,
     own_families,
     pretrained,
     recipes,
@@ -36,6 +37,7 @@ from workers.data.listing import DataError
 from workers.data.summary import DataSummary, summary_of
 from workers.errors import DeviceError
 from workers.runtimes import offered
+from workers.settings import Precision, Runtime
 
 _DRAWS = 50
 _MOST_DECODED = 1024
@@ -213,12 +215,20 @@ def unwritable(folder: Path) -> str | None:
 
 def _check_runtime(config: SearchConfig) -> None:
     cost = config.cost
-    if (cost.runtime, cost.used_precision) == ("torch", "fp32"):
-        return
-    kind = "cuda" if device.resolve(cost.device).is_cuda else "cpu"
     key = "cost.precision" if cost.runtime == "torch" else "cost.runtime"
-    text = offered.refusal(cost.runtime, cost.used_precision, kind)
-    text = text or offered.missing(cost.runtime, cost.used_precision, kind)
+    _check_offered(config, key, cost.runtime, cost.used_precision)
+    keys = dict.fromkeys(config.objectives, "objectives")
+    keys |= {name: f"constraints.{name}" for name in config.constraints}
+    for name, key in keys.items():
+        for one in named_runtimes.named([name], cost.used_precision):
+            _check_offered(config, key, *one.key)
+
+
+def _check_offered(config: SearchConfig, key: str, runtime: Runtime, precision: Precision) -> None:
+    if (runtime, precision) == ("torch", "fp32"):
+        return
+    kind = "cuda" if device.resolve(config.cost.device).is_cuda else "cpu"
+    text = offered.refusal(runtime, precision, kind) or offered.missing(runtime, precision, kind)
     if text is not None:
         raise config.error(key, text)
 

@@ -14,7 +14,15 @@ from typing import Any
 from spaces.spec import ArchSpec
 from workers import distillation_settings
 from workers.execution import Execution, Probed, ProbeTask
-from workers.settings import CostSettings, DataSettings, JobSettings, LimitSettings, RecipeSettings
+from workers.settings import (
+    CostSettings,
+    DataSettings,
+    JobSettings,
+    LimitSettings,
+    Precision,
+    RecipeSettings,
+    Runtime,
+)
 
 
 class Kind(StrEnum):
@@ -69,6 +77,15 @@ class TeacherRef:
 
 
 @dataclass(frozen=True)
+class Further:
+    """A runtime to measure in beside that of `settings.cost`. latency_limits: as of a Job."""
+
+    runtime: Runtime
+    precision: Precision
+    latency_limits: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Job:
     """One piece of work on one architecture.
 
@@ -79,6 +96,7 @@ class Job:
     artifacts: folder that checkpoints are written below.
     teacher: of a train job that learns from one.
     latency_limits: upper bounds, ms, that a measured latency will be judged by.
+    further: of a measure job, runtimes to measure in as well.
     inherit: name of the pretrained weights that a train job begins from parts of.
     execution: of a train or teach job. probe: of a probe job, what it chooses for.
     """
@@ -100,6 +118,7 @@ class Job:
     inherit: str | None = None
     execution: Execution = field(default_factory=Execution)
     probe: ProbeTask | None = None
+    further: tuple[Further, ...] = ()
 
     @property
     def weights(self) -> str | None:
@@ -133,6 +152,10 @@ class Job:
                 "execution": Execution(**data["execution"]),
                 "probe": ProbeTask.from_dict(data["probe"]) if data["probe"] else None,
                 "latency_limits": tuple(data["latency_limits"]),
+                "further": tuple(
+                    Further(**one | {"latency_limits": tuple(one["latency_limits"])})
+                    for one in data["further"]
+                ),
             }
         )
 
@@ -252,6 +275,7 @@ class Outcome:
     reason: why, for failed and error; one line that a user can read. detail: the traceback, capped.
     epoch: epochs completed by the candidate, for train jobs. pid, host: where it ran. seconds: wall clock.
     data_digest: of the images and splits that the worker used; null where no data was read.
+    further: of a measure job, the measurements in the runtimes that it asked for beside `measurement`.
     notes: `params` (of a measure job), `weights` (the pretrained ones that training began from), `teacher` (what is
     learnt from whom), `stochastic_depth` (why there is none), `device_lost` (the process should be replaced),
     `checkpoint_lost` (the one to go on from cannot be used), `teacher_lost` (the teacher's cannot), `retry` (False:
@@ -269,6 +293,7 @@ class Outcome:
     checkpoint: CheckpointRef | None = None
     evaluation: Evaluation | None = None
     measurement: Measurement | None = None
+    further: tuple[Measurement, ...] = ()
     probed: Probed | None = None
     data_digest: str | None = None
     device_id: str | None = None
@@ -291,6 +316,7 @@ class Outcome:
                 "checkpoint": CheckpointRef(**data["checkpoint"]) if data["checkpoint"] else None,
                 "evaluation": _evaluation(data["evaluation"]),
                 "measurement": _measurement(data["measurement"]),
+                "further": tuple(filter(None, map(_measurement, data["further"]))),
                 "probed": Probed.from_dict(data["probed"]) if data["probed"] else None,
             }
         )

@@ -16,7 +16,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,7 +37,7 @@ from workers.errors import (
     WeightsError,
 )
 from workers.evaluate import evaluate_checkpoint
-from workers.job import MEASURING, Decision, Emit, EpochReport, Job, Kind, Outcome, Status
+from workers.job import MEASURING, Decision, Emit, EpochReport, Job, Kind, Measurement, Outcome, Status
 from workers.measure import inputs, malloc, protocol
 from workers.memory_prediction import check_fits
 from workers.plugins import load_plugins
@@ -170,16 +170,27 @@ def _run(job: Job, emit: Emit) -> dict[str, Any]:
 def _measure(job: Job, watchdog: Watchdog) -> dict[str, Any]:
     images, digest = _sample(job.settings.data, watchdog.beat)
     watchdog.beat()
-    measurement = protocol.measure(
-        job.spec,
-        job.settings.cost,
-        images,
-        beat=watchdog.beat,
-        waiting=watchdog.suspended,
-        latency_limits=job.latency_limits,
-    )
+    cost = job.settings.cost
+
+    def measured(cost: CostSettings, limits: tuple[float, ...]) -> Measurement:
+        return protocol.measure(
+            job.spec,
+            cost,
+            images,
+            beat=watchdog.beat,
+            waiting=watchdog.suspended,
+            latency_limits=limits,
+        )
+
     return {
-        "measurement": measurement,
+        "measurement": measured(cost, job.latency_limits),
+        "further": tuple(
+            measured(
+                replace(cost, runtime=one.runtime, precision=one.precision, energy_seconds=0),
+                one.latency_limits,
+            )
+            for one in job.further
+        ),
         "data_digest": digest,
         "notes": {"params": models.count(job.spec)},
     }

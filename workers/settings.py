@@ -254,6 +254,7 @@ class CostSettings:
     batch_size: images a call for the latency.
     precision: `auto` is fp32. runtime: one of `RUNTIMES`; `workers.runtimes.offered` has what goes together.
     cache: `hot`, the same call again and again; `cold`, the last-level cache is emptied before each.
+    again: measure what was measured before under the same conditions too.
     threads: CPU threads that a measured model may use.
     max_seconds, relative_error: repeat until the median's relative standard error is under `relative_error` or
         `max_seconds` have gone.
@@ -266,6 +267,7 @@ class CostSettings:
     precision: Literal["auto"] | Precision = "auto"
     runtime: Runtime = "torch"
     cache: Literal["hot", "cold"] = "hot"
+    again: bool = False
     threads: int = 1
     max_seconds: float = 1.5
     relative_error: float = 0.01
@@ -295,8 +297,11 @@ class CostSettings:
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """Guards against hangs. step_seconds: longest silence inside one job, enforced in the worker;
-    job_seconds: longest job, enforced by the driver."""
+    """Guards against hangs and losses.
+
+    step_seconds: longest silence inside one job, enforced in the worker. job_seconds: longest job, enforced by the
+    driver. checkpoint_minutes: a training that takes longer writes a checkpoint as often, at the ends of epochs.
+    """
 
     step_seconds: float = 300.0
     job_seconds: float = 24 * 3600.0

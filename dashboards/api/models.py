@@ -149,6 +149,7 @@ class Conditions(Strict):
     precision: str
     batch_size: int = Field(description="Images a call")
     protocol: str
+    cache: str = Field(description="hot, or cold: emptied before each call")
 
 
 class Front(Strict):
@@ -216,8 +217,14 @@ class Measurement(Strict):
     seconds: float
     flags: list[str] = Field(description="Empty when nothing disturbed the figures")
     software: dict[str, str] = Field(default_factory=dict, description="Versions, by name")
+    cache: str = Field("hot", description="hot, or cold: emptied before each call")
+    device_ms: float | None = Field(None, description="Of the same call by the device's clock; null on a CPU")
+    energy_mj: float | None = Field(None, description="An image, less idle; null where it was not counted")
+    energy_source: str = Field("", description="What counted energy, or why nothing did")
+    conditions: dict[str, Any] = Field(default_factory=dict, description="State of the device, by name with unit")
     time: Time
     cached: bool = Field(description="Taken over from an earlier measurement, at `time`")
+    age_seconds: int | None = Field(description="Since `time`, of one that was taken over; else null")
 
 
 class Evaluation(Strict):

@@ -149,6 +149,7 @@ def _deadline(text: str) -> str:
 
 def _limit(text: str) -> tuple[str, float | str]:
     """`latency_ms=5` or `latency_ms=1.5x resnet`."""
+    from search.named_runtimes import base_of
     from search.objectives import QUANTITIES
 
     name, equals, bound = (part.strip() for part in text.partition("="))
@@ -156,7 +157,7 @@ def _limit(text: str) -> tuple[str, float | str]:
         raise UsageError(
             f"--under {text!r}: needs COST=BOUND, such as latency_ms=5 or latency_ms=1.5x resnet"
         )
-    if name in QUANTITIES and QUANTITIES[name].maximise:
+    if base_of(name) in QUANTITIES and QUANTITIES[base_of(name)].maximise:
         raise UsageError(
             f"--under {text!r}: {name} should be high; to bound it from below, write it under constraints: in the file"
         )

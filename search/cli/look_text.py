@@ -111,11 +111,14 @@ def pick(view: FrontView, points: Sequence[FrontPoint], reason: str, bounded: Se
 
 def csv(views: Sequence[FrontView], everything: bool) -> str:
     """One line a front point (or candidate and baseline with `everything`), with a header."""
+    from search.named_runtimes import asked
     from search.objectives import QUANTITIES
 
+    named = [name for view in views for name in asked(view.search.config) if "@" in name]
+    names = list(dict.fromkeys([*QUANTITIES, *named]))
     out = io.StringIO()
     writer = csv_format.writer(out, lineterminator="\n")
-    figures = [column for name in QUANTITIES for column in (name, f"{name}_low", f"{name}_high")]
+    figures = [column for name in names for column in (name, f"{name}_low", f"{name}_high")]
     writer.writerow(
         [
             "search",
@@ -133,7 +136,7 @@ def csv(views: Sequence[FrontView], everything: bool) -> str:
     )
     for view in views:
         for point in (*view.baselines, *view.candidates) if everything else view.front:
-            writer.writerow([view.search.name, *_csv_row(point, list(QUANTITIES))])
+            writer.writerow([view.search.name, *_csv_row(point, names)])
     return out.getvalue()
 
 
@@ -237,11 +240,11 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _limits(view: FrontView) -> list[str]:
-    from search.objectives import QUANTITIES
+    from search.objectives import quantity
 
     lines = []
     for limit in view.limits:
-        bound = "at most" if QUANTITIES[limit.name].direction == "min" else "at least"
+        bound = "at most" if quantity(limit.name).direction == "min" else "at least"
         written = view.search.config["constraints"].get(limit.name)
         relative = f" ({written})" if isinstance(written, str) else ""
         lines.append(printable(f"Limit: {limit.name} {bound} {limit.value:.4g}{relative}"))

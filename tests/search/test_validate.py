@@ -147,3 +147,26 @@ def test_what_a_runtime_does_not_offer_is_refused_naming_what_is_offered(cost, m
     with pytest.raises(UsageError) as caught:
         validate.check(loaded(cost={"device": "cpu", **cost}), time.time())
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            {"objectives": ["accuracy", "latency_ms@tensorrt"]},
+            "objectives: tensorrt does not measure on a CPU",
+        ),
+        (
+            {"constraints": {"latency_ms@torch:int8": 5}},
+            "constraints.latency_ms@torch:int8: torch offers fp32, bf16",
+        ),
+        (
+            {"cost": {"device": "cpu", "precision": "bf16"}, "constraints": {"model_mb@onnxruntime": 5}},
+            "constraints.model_mb@onnxruntime: onnxruntime offers fp32, int8 on a CPU, not bf16",
+        ),
+    ],
+)
+def test_what_objectives_and_constraints_name_has_to_be_offered_too(asked, message):
+    with pytest.raises(UsageError) as caught:
+        validate.check(loaded(**{"cost": {"device": "cpu"}, **asked}), time.time())
+    assert message in str(caught.value)

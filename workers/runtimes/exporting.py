@@ -36,19 +36,21 @@ class _Cast(nn.Module):
         return self.network(images.to(self.dtype)).float()
 
 
-def export(model: TorchModel, precision: Precision, images: Tensor, *, symmetric: bool = False) -> Exported:
+_last: dict[tuple[str, Precision], bytes] = {}
+"""What was converted last: several runtimes load the same file, and torch takes seconds to write it."""
+
+
+def export(
+    model: TorchModel, precision: Precision, images: Tensor, name: str, *, symmetric: bool = False
+) -> Exported:
     """model: in fp32 on the CPU. images: float32 [n, channels, side, side]; with int8 the ranges come from them, and
-    `symmetric` says how (`quantising.quantise`).
+    `symmetric` says how (`quantising.quantise`). name: the same for the same network with the same weights.
 
     Raises ExportError where torch cannot convert it.
     """
     with tempfile.TemporaryDirectory(prefix="paretovit-onnx-") as folder:
         path = Path(folder) / "model.onnx"
-        network = model.network
-        if precision in ("fp16", "bf16"):
-            network = _Cast(model.to(precision).network, DTYPES[precision])
-        with torch.inference_mode(False), torch.no_grad():
-            onnx_runtime.convert(network, images, path)
+        path.write_bytes(_converted(model, "fp32" if precision == "int8" else precision, images, name, path))
         if precision == "int8":
             target = Path(folder) / "int8.onnx"
             quantise(path, target, images, onnx_runtime.INPUT, symmetric=symmetric)
@@ -57,6 +59,19 @@ def export(model: TorchModel, precision: Precision, images: Tensor, *, symmetric
     channels, height, width = images.shape[1:]
     weight_bytes = model.num_bytes() if precision == "fp32" else _weight_bytes(content)
     return Exported(content, weight_bytes, (channels, height, width))
+
+
+def _converted(model: TorchModel, precision: Precision, images: Tensor, name: str, path: Path) -> bytes:
+    """path: a file to convert through."""
+    if (name, precision) not in _last:
+        network = model.network
+        if precision != "fp32":
+            network = _Cast(model.to(precision).network, DTYPES[precision])
+        with torch.inference_mode(False), torch.no_grad():
+            onnx_runtime.convert(network, images, path)
+        _last.clear()
+        _last[name, precision] = path.read_bytes()
+    return _last[name, precision]
 
 
 def _weight_bytes(content: bytes) -> int:

@@ -31,13 +31,13 @@ def load(spec: ArchSpec, device: Device, cost: CostSettings, pixels: Tensor) -> 
     built = torch_runtime.build(spec, torch.device("cpu" if is_converted else device.torch))
     if cost.runtime == "torch" and precision == "fp32":
         return built
-    model = _in_runtime(built, device, cost, precision, pixels)
+    model = _in_runtime(built, spec.digest, device, cost, precision, pixels)
     _compare(built, model, cost, precision, pixels)
     return model
 
 
 def _in_runtime(
-    built: TorchModel, device: Device, cost: CostSettings, precision: Precision, pixels: Tensor
+    built: TorchModel, name: str, device: Device, cost: CostSettings, precision: Precision, pixels: Tensor
 ) -> Model:
     match cost.runtime:
         case "torch":
@@ -53,7 +53,7 @@ def _in_runtime(
     from workers.runtimes import exporting
 
     images = inputs.batch(pixels, agreement.NUM_IMAGES[precision])
-    exported = exporting.export(built, precision, images, symmetric=cost.runtime == "tensorrt")
+    exported = exporting.export(built, precision, images, name, symmetric=cost.runtime == "tensorrt")
     match cost.runtime:
         case "onnxruntime":
             from workers.runtimes import onnx_runtime

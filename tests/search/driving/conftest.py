@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from workers.job import (
 DEVICE = "cpu-of-tests-1t"
 EXECUTED = {"precision": "fp32", "memory_format": "contiguous", "compile": "off", "threads": 1}
 """With which no probe runs."""
-SECTIONS = ("constraints", "training", "limits", "baselines", "space", "objectives")
+SECTIONS = ("constraints", "training", "limits", "baselines", "space", "objectives", "cost")
 
 
 def formula(job: Job, digest: str) -> Outcome:
@@ -52,7 +52,11 @@ def formula(job: Job, digest: str) -> Outcome:
         "device_id": DEVICE,
     }
     if job.kind in MEASURING:
-        return Outcome(**common, measurement=measurement(size), notes={"params": 1000})
+        further = tuple(
+            replace(measurement(size / 2), runtime=one.runtime, precision=one.precision)
+            for one in job.further
+        )
+        return Outcome(**common, measurement=measurement(size), further=further, notes={"params": 1000})
     if job.kind == Kind.PROBE:
         return Outcome(**common, probed=PROBED, data_digest=digest)
     accuracy = min(0.99, 0.4 + 0.04 * size + 0.01 * job.last_epoch)

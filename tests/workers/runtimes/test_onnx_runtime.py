@@ -29,7 +29,7 @@ def vit(depth: int = 1) -> ArchSpec:
 @pytest.fixture(scope="module")
 def pair():
     model = torch_runtime.build(vit(), CPU)
-    return model, OnnxModel(exporting.export(model, "fp32", torch.randn(2, 1, 8, 8)), 1, CPU)
+    return model, OnnxModel(exporting.export(model, "fp32", torch.randn(2, 1, 8, 8), "one"), 1, CPU)
 
 
 @pytest.mark.parametrize("size", [1, 3, 64])
