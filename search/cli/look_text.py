@@ -43,7 +43,8 @@ def status(found: Mapping[str, Any]) -> str:
         ("epochs", f"{found['epochs']:,} trained"),
         ("best", _best(found["best"])),
         *[("trained in", f"{name}: {text}") for name, text in found["executions"].items()],
-        ("left out", screened.words(found["screen"]) if found["screen"] else None),
+        *[("foreseen", foreseen.status_words(each)) for each in found["forecasts"]],
+        ("screen", screened.words(found["screen"]) if found["screen"] else None),
     ]
     lines += [f"  {name:<11}{value}" for name, value in pairs if value]
     waits = found["queue"] is not None and not found["queue"]["held"]

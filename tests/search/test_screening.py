@@ -122,3 +122,9 @@ def test_what_was_left_out_is_told_with_the_error_of_the_prediction() -> None:
         "kept the limit"
     )
     assert screened.summary(None, {}) is None
+
+
+def test_a_limit_may_name_a_runtime(examples: list[Example]) -> None:
+    named = [Example(one.features, {"latency_ms@onnxruntime": one.costs["latency_ms"]}) for one in examples]
+    sieve = Sieve(Screen(), [Limit("latency_ms@onnxruntime", 2.0, True)], named, trusted=True)
+    assert all(never_checked(sieve, 1.5, 3))
