@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboards.search_data import SearchData
+from search.drift import FLAG
 from search.store.read.rows import MeasurementView
 
 Pairs = list[tuple[str, str]]
@@ -20,6 +21,8 @@ def conditions(data: SearchData) -> list[tuple[str, Pairs]]:
         groups.setdefault(key, []).append(measured)
     for key, members in groups.items():
         found.append(("Measurements", [*zip(_CONDITIONS, key, strict=True), *_spread(members)]))
+    if data.drift is not None:
+        found.append(("Steadiness of the device", [("Readings", data.drift)]))
     return found
 
 
@@ -61,12 +64,15 @@ def _images(data: SearchData) -> Pairs:
 
 
 def flagged(data: SearchData) -> list[str]:
-    """One line for each measurement that was not clean."""
+    """One line for each measurement that was not clean, but for those that were replaced since."""
     labels = {point.key: point.label for point in data.points}
+    newest = {
+        key: max(m.id for other, m in data.measurements if other == key) for key, _ in data.measurements
+    }
     return [
         f"{labels[key]}: {', '.join(str(flag) for flag in measured.figures['flags'])}"
         for key, measured in data.measurements
-        if measured.figures["flags"]
+        if measured.figures["flags"] and not (FLAG in measured.figures["flags"] and measured.id < newest[key])
     ]
 
 

@@ -16,6 +16,7 @@ from search.named_runtimes import asked
 from search.objectives import QUANTITIES, Quantity
 from search.objectives import quantity as quantity_of
 from search.store.read import events, results
+from search.store.read.drift import told
 from search.store.read.rows import EventView, MeasurementView, SearchRow
 from search.store.read.searches import search_by_name
 from search.teacher import teacher_of
@@ -44,6 +45,7 @@ class SearchData:
     busy_seconds: float
     written: float
     teacher: Mapping[str, Any] | None = None
+    drift: str | None = None
 
     @property
     def search(self) -> SearchRow:
@@ -83,6 +85,7 @@ def load(session: Reader | Session, name: str) -> SearchData:
         busy_seconds=busy_seconds(session, search.id),
         written=time.time(),
         teacher=teacher_of(session, search),
+        drift=told(session, search.id),
     )
 
 

@@ -18,6 +18,9 @@ from workers.execution import Execution
 from workers.job import Job, Kind, TeacherRef
 from workers.settings import JobSettings
 
+BASELINE_FACTOR = 4
+"""How much better a baseline is measured that a limit follows from, and how much longer that may take."""
+
 
 @dataclass(frozen=True)
 class Dispatcher:
@@ -70,7 +73,9 @@ class Dispatcher:
             search=self.search,
             candidate=candidate.number,
             spec=candidates.spec_of(candidate),
-            settings=self.prober.settings(candidate) if is_probe else self._settings(Kind(row.kind)),
+            settings=self.prober.settings(candidate)
+            if is_probe
+            else self._settings(Kind(row.kind), candidate.name),
             artifacts=str(self.artifacts),
             first_epoch=row.first_epoch,
             last_epoch=row.last_epoch,
@@ -83,12 +88,20 @@ class Dispatcher:
             further=self.memory.further_runtimes if row.kind == Kind.MEASURE else (),
         )
 
-    def _settings(self, kind: Kind) -> JobSettings:
-        """A reading is about time alone."""
-        settings = self.plan.settings
-        if kind != Kind.REFERENCE:
-            return settings
-        return replace(settings, cost=replace(settings.cost, energy_seconds=0.0))
+    def _settings(self, kind: Kind, baseline: str | None) -> JobSettings:
+        """A reading is about time alone; a baseline that a limit follows from is known better than what is judged."""
+        cost = self.plan.settings.cost
+        if kind == Kind.REFERENCE:
+            cost = replace(cost, energy_seconds=0.0)
+        elif kind == Kind.MEASURE and baseline in {limit.baseline for limit in self.plan.constraints} - {
+            None
+        }:
+            cost = replace(
+                cost,
+                relative_error=max(1e-6, cost.relative_error / BASELINE_FACTOR),
+                max_seconds=min(3600.0, cost.max_seconds * BASELINE_FACTOR),
+            )
+        return replace(self.plan.settings, cost=cost)
 
     def some_wait(self, session: Session, parked: Collection[int]) -> bool:
         """Whether a job needs the teacher, which is not there yet, or a probe that is not done."""

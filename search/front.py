@@ -153,7 +153,7 @@ def front_view(session: Reader | Session, search: SearchRow, device: str | None 
         row.id: _known(row, figures.get(row.id), {at: of.get(row.id) for at, of in further.items()}, asked)
         for row in rows
     }
-    limits = _limits(search, [(row, known[row.id][0]) for row in rows if row.is_baseline])
+    limits = _limits(search, [(row, known[row.id]) for row in rows if row.is_baseline])
     standings = _standings(rows, known, objectives, limits)
     brought = Brought.of(search.data)
     points = [
@@ -264,17 +264,16 @@ def _known(
     return ordered, intervals
 
 
-def _limits(
-    search: SearchRow, baselines: Sequence[tuple[CandidateRow, Mapping[str, float]]]
-) -> tuple[Limit, ...]:
+def _limits(search: SearchRow, baselines: Sequence[tuple[CandidateRow, Known]]) -> tuple[Limit, ...]:
     """Constraints as numbers; a relative one is left out until its baseline has the figure."""
-    values = {row.name: known for row, known in baselines if row.name is not None}
+    values = {row.name: known[0] for row, known in baselines if row.name is not None}
+    intervals = {row.name: known[1] for row, known in baselines if row.name is not None}
     constraints = [
         constraint
         for constraint in parse_constraints(search.config["constraints"])
         if constraint.baseline is None or constraint.name in values.get(constraint.baseline, {})
     ]
-    return resolve(constraints, values)
+    return resolve(constraints, values, intervals)
 
 
 def _standings(

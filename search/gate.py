@@ -1,7 +1,8 @@
 """The gate: what a measurement says, and whether a candidate is within its limits. Pure.
 
 A cost that was measured is known to an interval. A candidate is rejected when all of that breaks the limit, is within
-the limit when all of it keeps it, and is borderline in between."""
+the limit when all of it keeps it, and is borderline in between. A limit that follows from a baseline's cost has an
+interval as well: rejected is what breaks all of that, within the limit what keeps all of it."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def rejection(
 ) -> str | None:
     """Why a candidate breaks a limit for sure with what is known of it, or None. An unknown quantity breaks none."""
     for limit in limits:
-        if limit.name in values and not any(map(limit.allows, _range(limit, values, intervals))):
+        if limit.name in values and not any(map(limit.may_allow, _range(limit, values, intervals))):
             side = "above" if limit.upper else "below"
             return f"{limit.name} {values[limit.name]:.4g} is {side} the limit {limit.value:.4g}"
     return None
@@ -66,8 +67,10 @@ def doubt(
     for limit in limits:
         if limit.name in values:
             low, high = _range(limit, values, intervals)
-            if limit.allows(low) != limit.allows(high):
-                return f"{limit.name} {low:.4g} to {high:.4g} holds the limit {limit.value:.4g}"
+            ends = (low, high)
+            if any(map(limit.may_allow, ends)) and not all(map(limit.surely_allows, ends)):
+                around = "" if limit.low is None else f", {limit.low:.4g} to {limit.high:.4g}"
+                return f"{limit.name} {low:.4g} to {high:.4g} holds the limit {limit.value:.4g}{around}"
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from search import rungs
@@ -30,12 +31,13 @@ class Seen:
 
 @dataclass
 class Memory:
-    """seen: by candidate number. baselines: name -> what was measured of it so far. states: of both and of the teacher,
-    by number."""
+    """seen: by candidate number. baselines: name -> what was measured of it so far; baseline_intervals: the 95%
+    intervals of that. states: of both and of the teacher, by number."""
 
     plan: Plan
     seen: dict[int, Seen] = field(default_factory=dict)
     baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    baseline_intervals: dict[str, dict[str, Sequence[float]]] = field(default_factory=dict)
     states: dict[int, CandidateState] = field(default_factory=dict)
 
     def look_at(self, row: Candidate) -> None:
@@ -45,6 +47,7 @@ class Memory:
             return
         if row.name is not None:
             self.baselines[row.name] = dict(row.measured)
+            self.baseline_intervals[row.name] = dict(row.intervals)
             return
         scores = {
             int(rung): [float((row.measured | values)[q.name]) for q in self.plan.objectives]
@@ -108,7 +111,9 @@ class Memory:
     @property
     def limits(self) -> tuple[Limit, ...]:
         """Constraints as numbers; none as long as one has no number yet."""
-        return () if self.waits_for_baseline else resolve(self.plan.constraints, self.baselines)
+        if self.waits_for_baseline:
+            return ()
+        return resolve(self.plan.constraints, self.baselines, self.baseline_intervals)
 
     @property
     def latency_limits(self) -> tuple[float, ...]:

@@ -66,11 +66,14 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Limit:
-    """A bound as a number. upper: the value may not exceed it; otherwise it may not fall below."""
+    """A bound as a number. upper: the value may not exceed it; otherwise it may not fall below. low, high: what lies
+    between is not told apart from it, as the cost of a baseline that it follows from is known to an interval."""
 
     name: str
     value: float
     upper: bool
+    low: float | None = None
+    high: float | None = None
 
     def violation(self, value: float) -> float:
         """By what share of the limit `value` breaks it: value ÷ limit − 1, negated for a lower bound.
@@ -83,6 +86,18 @@ class Limit:
     def allows(self, value: float) -> bool:
         """Whether `value` keeps the bound; NaN never does."""
         return value <= self.value if self.upper else value >= self.value
+
+    def may_allow(self, value: float) -> bool:
+        """Whether `value` keeps the bound somewhere in the bound's interval; NaN never does."""
+        if self.upper:
+            return value <= (self.value if self.high is None else self.high)
+        return value >= (self.value if self.low is None else self.low)
+
+    def surely_allows(self, value: float) -> bool:
+        """Whether it keeps the bound all over that interval."""
+        if self.upper:
+            return value <= (self.value if self.low is None else self.low)
+        return value >= (self.value if self.high is None else self.high)
 
 
 def parse_objectives(names: Sequence[str]) -> tuple[Quantity, ...]:
@@ -109,9 +124,12 @@ def parse_constraints(bounds: Mapping[str, float | str]) -> tuple[Constraint, ..
 
 
 def resolve(
-    constraints: Sequence[Constraint], baselines: Mapping[str, Mapping[str, float]]
+    constraints: Sequence[Constraint],
+    baselines: Mapping[str, Mapping[str, float]],
+    intervals: Mapping[str, Mapping[str, Sequence[float]]] = MappingProxyType({}),
 ) -> tuple[Limit, ...]:
-    """Constraints as numbers. baselines: name -> what was measured of it.
+    """Constraints as numbers. baselines: name -> what was measured of it. intervals: the 95% intervals of that, where
+    there are some; a limit that follows from a cost has one too.
 
     Raises ValueError when a baseline is unknown or lacks the quantity, or has a value that no multiple of
     can bound.

@@ -184,7 +184,10 @@ class Settler:
         if outcome.status == Status.FAILED:
             reason = outcome.reason or "failed"
             jobs.end_attempt(attempt, AttemptState.FAILED, reason, outcome.detail)
-            self._fail(session, job, candidate, reason)
+            if outcome.notes.get("infeasible") and candidate.number > 0 and job.kind == Kind.MEASURE:
+                self._reject_unmeasured(session, job, candidate, reason)
+            else:
+                self._fail(session, job, candidate, reason)
             return Settled()
         jobs.end_attempt(attempt, AttemptState.DONE)
         obsolete = self._keep_checkpoint(session, job, candidate, attempt, outcome)
@@ -286,6 +289,15 @@ class Settler:
         candidates.set_state(candidate, CandidateState.FAILED, reason)
         results.add_event(session, self.search_id, "failed", reason, candidate.number)
 
+    def _reject_unmeasured(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
+        """What does not fit into the memory here is no failure of its own: it breaks a limit that the device sets."""
+        if drifting.is_again(job, candidate):
+            self._fail(session, job, candidate, reason)
+            return
+        jobs.end_job(job, JobState.FAILED, reason)
+        candidates.set_state(candidate, CandidateState.REJECTED, reason)
+        results.add_event(session, self.search_id, "rejected", reason, candidate.number)
+
     def _keep_checkpoint(
         self, session: Session, job: JobRow, candidate: Candidate, attempt: Attempt, outcome: Outcome
     ) -> list[str]:
@@ -319,7 +331,7 @@ class Settler:
         if candidate.state == CandidateState.PROPOSED:
             self._measured(session, candidate, outcome.measurement, baselines)
         else:
-            drifting.keep_again(session, candidate, outcome.measurement, self._limits(baselines))
+            drifting.keep_again(session, candidate, outcome.measurement, self._limits(session, baselines))
 
     def _measured(
         self,
@@ -340,7 +352,7 @@ class Settler:
             candidates.set_state(row, CandidateState.MEASURED)
             jobs.add(session, row, Kind.TRAIN, rung=last, epochs=(1, self.plan.rungs[last]))
             return
-        reason = gate.rejection(self._limits(baselines), row.measured, row.intervals)
+        reason = gate.rejection(self._limits(session, baselines), row.measured, row.intervals)
         if reason is not None:
             candidates.set_state(row, CandidateState.REJECTED, reason)
             results.add_event(session, self.search_id, "rejected", reason, row.number)
@@ -348,8 +360,11 @@ class Settler:
         candidates.set_state(row, CandidateState.MEASURED)
         jobs.add(session, row, Kind.TRAIN, rung=0, epochs=(1, self.plan.rungs[0]))
 
-    def _limits(self, baselines: Baselines) -> tuple[Limit, ...]:
-        return resolve(self.plan.constraints, baselines)
+    def _limits(self, session: Session, baselines: Baselines) -> tuple[Limit, ...]:
+        is_relative = any(constraint.baseline for constraint in self.plan.constraints)
+        rows = candidates.baselines(session, self.search_id) if is_relative else []
+        intervals = {row.name: row.intervals for row in rows if row.name is not None}
+        return resolve(self.plan.constraints, baselines, intervals)
 
     def _keep_training(
         self, session: Session, job: JobRow, candidate: Candidate, attempt: Attempt, outcome: Outcome

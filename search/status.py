@@ -8,6 +8,7 @@ from search import executions, screened, waiting
 from search.front import front_view
 from search.states import JobState, SearchState
 from search.store.read.candidates import candidate
+from search.store.read.drift import told
 from search.store.read.results import num_epochs
 from search.store.read.rows import SearchRow
 from search.store.read.searches import search_by_name, searches
@@ -57,6 +58,7 @@ def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
         "epochs": num_epochs(session, search.id),
         "best": _best(session, search),
         "teacher": teacher_of(session, search),
+        "drift": told(session, search.id),
         "executions": executions.words(search),
         "screen": screen_of(session, search),
         "queue": waiting.place_of(session, search.name),

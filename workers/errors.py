@@ -10,6 +10,10 @@ class CandidateError(Exception):
     """
 
 
+class TooLargeError(CandidateError):
+    """More memory would be needed than there is for it here."""
+
+
 class MachineError(RuntimeError):
     """The fault of the machine that the job runs on, or of its set-up: the job may succeed elsewhere or later."""
 

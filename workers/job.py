@@ -278,8 +278,8 @@ class Outcome:
     further: of a measure job, the measurements in the runtimes that it asked for beside `measurement`.
     notes: `params` (of a measure job), `weights` (the pretrained ones that training began from), `teacher` (what is
     learnt from whom), `stochastic_depth` (why there is none), `device_lost` (the process should be replaced),
-    `checkpoint_lost` (the one to go on from cannot be used), `teacher_lost` (the teacher's cannot), `retry` (False:
-    trying again does not mend the error).
+    `checkpoint_lost` (the one to go on from cannot be used), `teacher_lost` (the teacher's cannot), `infeasible` (it
+    does not fit into the memory here), `retry` (False: trying again does not mend the error).
     """
 
     job: int

@@ -17,7 +17,7 @@ from spaces import analysis, models
 from spaces.analysis import Analysis
 from spaces.spec import ArchSpec
 from workers.device import Device
-from workers.errors import CandidateError
+from workers.errors import TooLargeError
 from workers.memory_limit import MB, job_bytes
 
 NUMBERS_A_PARAMETER = 5
@@ -47,7 +47,7 @@ def teacher_bytes(spec: ArchSpec, batch_size: int) -> int:
 
 
 def check_fits(spec: ArchSpec, batch_size: int, device: Device, teacher: ArchSpec | None = None) -> None:
-    """Raises CandidateError where a network would need far more memory in training than a job may take on the device.
+    """Raises TooLargeError where a network would need far more memory in training than a job may take on the device.
 
     teacher: of what learns from one. What has no closed form is let through: the device then refuses it when it is
     built or trained.
@@ -59,7 +59,7 @@ def check_fits(spec: ArchSpec, batch_size: int, device: Device, teacher: ArchSpe
     needed += beside
     if needed > MARGIN * room:
         told = f", {beside / MB:,.0f} MB of them for its teacher" if beside else ""
-        raise CandidateError(
+        raise TooLargeError(
             f"too large: training with batches of {batch_size} would take about {needed / MB:,.0f} MB{told}, and a job "
             f"may take {room / MB:,.0f} MB on {device.name}; a smaller training.batch_size takes less"
         )

@@ -34,6 +34,7 @@ from workers.errors import (
     DeviceError,
     MachineError,
     TeacherError,
+    TooLargeError,
     WeightsError,
 )
 from workers.evaluate import evaluate_checkpoint
@@ -58,7 +59,7 @@ class Failure:
     """Why work gave no result. status: `failed` or `error`. reason: one line. detail: the end of the traceback.
     device_lost: the process cannot use its accelerator any more and should be replaced. retry: False where trying
     again changes nothing. checkpoint_lost, teacher_lost: the checkpoint to go on from, or the teacher's, cannot
-    be used."""
+    be used. infeasible: it is right, and does not fit into the memory here."""
 
     status: Status
     reason: str
@@ -67,12 +68,13 @@ class Failure:
     retry: bool = True
     checkpoint_lost: bool = False
     teacher_lost: bool = False
+    infeasible: bool = False
 
     @property
     def notes(self) -> dict[str, bool]:
         """For the Outcome: what is not as usual."""
-        lost = {name: getattr(self, name) for name in ("device_lost", "checkpoint_lost", "teacher_lost")}
-        unusual = {name: True for name, is_lost in lost.items() if is_lost}
+        names = ("device_lost", "checkpoint_lost", "teacher_lost", "infeasible")
+        unusual = {name: True for name in names if getattr(self, name)}
         return unusual if self.retry else unusual | {"retry": False}
 
 
@@ -264,9 +266,10 @@ def _memory(device: Device) -> AbstractContextManager[object]:
 def _failure(error: Exception) -> Failure:
     detail = "".join(traceback.format_exception(error))[-MAX_DETAIL:]
     if isinstance(error, CandidateError):
-        return Failure(Status.FAILED, _line(str(error)), detail)
+        is_large = isinstance(error, TooLargeError)
+        return Failure(Status.FAILED, _line(str(error)), detail, infeasible=is_large)
     if memory_limit.is_out_of_memory(error):
-        return Failure(Status.FAILED, _line(_out_of_memory(error)), detail)
+        return Failure(Status.FAILED, _line(_out_of_memory(error)), detail, infeasible=True)
     if isinstance(error, WeightsError):
         return Failure(Status.ERROR, _line(str(error)), detail, retry=False)
     if isinstance(error, TeacherError):

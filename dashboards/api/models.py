@@ -108,6 +108,7 @@ class Status(Strict):
     epochs: int = Field(description="Epochs trained, all candidates and baselines together")
     best: Best | None
     teacher: Teacher | None
+    drift: str | None = Field(None, description="Readings of the reference, in words; null before any")
     executions: dict[str, str] = Field(description="By family, or model: how it is trained, in words")
     queue: Place | None = Field(description="null where it is not in the queue, or no more")
     screen: Screen | None = Field(description="null where no cost could be predicted yet, or none is limited")

@@ -39,6 +39,7 @@ def status(found: Mapping[str, Any]) -> str:
         ("candidates", _counts(found["candidates"])),
         ("baselines", _counts(found["baselines"])),
         ("teacher", printable(words(found["teacher"])) if found["teacher"] else None),
+        ("drift", printable(found["drift"]) if found["drift"] else None),
         ("jobs", _counts(found["jobs"])),
         ("epochs", f"{found['epochs']:,} trained"),
         ("best", _best(found["best"])),

@@ -62,6 +62,7 @@ def test_a_candidate_that_takes_memory_bit_by_bit_is_stopped_at_the_jobs_share(m
     assert outcome.status is Status.FAILED
     assert outcome.reason is not None
     assert outcome.reason.startswith("out of memory")
+    assert outcome.notes["infeasible"]
     assert perform(make_job("fault_none"), go_on).status is Status.DONE, "the memory is free again"
 
 

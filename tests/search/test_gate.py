@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from search import gate
-from search.objectives import Limit
+from search.objectives import Limit, parse_constraints, resolve
 
 LATENCY = Limit("latency_ms", 2.0, upper=True)
 THROUGHPUT = Limit("throughput", 100.0, upper=False)
@@ -58,3 +58,42 @@ def test_what_is_not_known_yet_rejects_nobody() -> None:
 def test_violations_are_shares_of_the_limit_and_positive_when_broken() -> None:
     found = gate.violations([LATENCY, THROUGHPUT], {"latency_ms": 3.0, "throughput": 150.0})
     assert found == {"latency_ms": pytest.approx(0.5), "throughput": pytest.approx(-0.5)}
+
+
+def test_a_limit_that_follows_from_a_noisy_baseline_rejects_only_what_breaks_all_of_its_interval() -> None:
+    limits = resolve(
+        parse_constraints({"latency_ms": "1.5x resnet"}),
+        {"resnet": {"latency_ms": 1.0}},
+        {"resnet": {"latency_ms": (0.98, 1.02)}},
+    )
+    assert limits == (Limit("latency_ms", 1.5, True, low=pytest.approx(1.47), high=pytest.approx(1.53)),)
+
+    def standing(low: float, high: float) -> tuple[bool, bool]:
+        known = {"latency_ms": (low + high) / 2}, {"latency_ms": (low, high)}
+        return gate.rejection(limits, *known) is not None, gate.doubt(limits, *known) is not None
+
+    assert standing(1.54, 1.56) == (True, False)
+    assert standing(1.51, 1.54) == (False, True), "above the limit, but not for sure"
+    assert standing(1.48, 1.49) == (False, True), "below the limit, but not for sure"
+    assert standing(1.44, 1.46) == (False, False)
+
+
+def test_a_lower_limit_that_follows_from_a_noisy_baseline_has_its_interval_the_other_way_round() -> None:
+    (limit,) = resolve(
+        parse_constraints({"throughput": "0.5x resnet"}),
+        {"resnet": {"throughput": 100.0}},
+        {"resnet": {"throughput": (90.0, 110.0)}},
+    )
+    assert not limit.may_allow(44.0)
+    assert limit.may_allow(46.0)
+    assert not limit.surely_allows(54.0)
+    assert limit.surely_allows(56.0)
+
+
+def test_a_limit_that_follows_from_a_quality_is_taken_as_it_was_found() -> None:
+    (limit,) = resolve(
+        parse_constraints({"accuracy": "0.9x resnet"}),
+        {"resnet": {"accuracy": 0.8}},
+        {"resnet": {"accuracy": (0.7, 0.9)}},
+    )
+    assert (limit.low, limit.high) == (None, None)

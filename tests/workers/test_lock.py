@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from workers import device as devices
 from workers import lock
 from workers.errors import DeviceError
 
@@ -66,12 +67,12 @@ def release(holder) -> None:
     holder.stdin.flush()
 
 
-def freed_within(seconds: float) -> bool:
+def freed_within(seconds: float, device: str = "dev") -> bool:
     """Whether this process gets the device within `seconds`."""
     got = threading.Event()
 
     def take() -> None:
-        with lock.exclusive("dev"):
+        with lock.exclusive(device):
             got.set()
 
     threading.Thread(target=take, daemon=True).start()
@@ -235,3 +236,34 @@ def test_a_forked_child_does_not_believe_that_it_holds_what_its_parent_holds():
         if pid == 0:
             os._exit(1 if freed_within(0.2) else 0)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+MEASURING = """
+    import sys
+    from spaces.spec import ArchSpec
+    from workers.job import Job, Kind
+    from workers.measure import timing
+    from workers.perform import perform
+    from workers.settings import CostSettings, DataSettings, JobSettings
+
+    warm_up = timing.warm_up
+    def told(*args):
+        print("measuring", flush=True)
+        warm_up(*args)
+    timing.warm_up = told
+    spec = ArchSpec("vit_tiny_patch16_224", {"img_size": 8, "patch_size": 2, "in_chans": 1, "num_classes": 10}, 8)
+    cost = CostSettings(device="cpu", max_seconds=60, relative_error=1e-6)
+    job = Job(1, 1, 1, Kind.MEASURE, "s", 1, spec, JobSettings(DataSettings("digits"), cost=cost), sys.argv[1])
+    perform(job, lambda _: None)
+"""
+
+
+def test_a_measure_job_that_is_killed_frees_the_device_within_a_second(start, tmp_path):
+    """The whole job, in the middle of its timing: it would go on for a minute."""
+    job = start(MEASURING, str(tmp_path))
+    assert said(job) == "measuring"
+    device = devices.cpu_lock()
+    assert not freed_within(0.2, device)
+    job.send_signal(signal.SIGKILL)
+    with lock.exclusive(device) as waited:
+        assert waited < 1

@@ -62,6 +62,7 @@ def test_a_candidate_too_large_for_its_device_fails_before_it_is_built(tmp_path,
         monkeypatch.setattr(models, name, built)
     outcome = perform.perform(job(kind, tmp_path), lambda _: Decision.CONTINUE)
     assert outcome.status is Status.FAILED
+    assert outcome.notes["infeasible"]
     needed = training_bytes(analyse(HUGE), 64) / 1e6
     assert f"too large: training with batches of 64 would take about {needed:,.0f} MB" in str(outcome.reason)
     assert "a job may take 500 MB" in str(outcome.reason)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from search.drift import Reading, Taken
+from search.drift import Reading, Taken, words
 from search.states import CandidateState
 from search.store.reader import Reader, Row, decode, fetch
 
@@ -57,6 +57,15 @@ class Readings:
     contended: int
     last_time: float | None
     key: tuple[Any, ...] | None
+
+
+def told(session: Reader | Session, search_id: int) -> str | None:
+    """How steady the device was, in words; None before anything was measured."""
+    of = reference(session, search_id)
+    if of is None:
+        return None
+    found = readings(session, search_id, of)
+    return None if found.last_time is None else words(of.name, found.clean, contended=found.contended)
 
 
 def reference(session: Reader | Session, search_id: int) -> Reference | None:

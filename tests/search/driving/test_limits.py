@@ -10,7 +10,7 @@ import pytest
 
 from search.states import CandidateState
 from search.store.write import candidates as rows
-from workers.job import Job, Kind, Outcome
+from workers.job import Job, Kind, Outcome, Status
 
 Make = Callable[..., Any]
 
@@ -66,3 +66,63 @@ def test_only_a_cost_that_is_above_its_limit_for_sure_rejects(
     found = set(states(bench).values())
     assert found == {state} if state == CandidateState.REJECTED else state in found
     assert state == CandidateState.REJECTED or CandidateState.REJECTED not in found
+
+
+def test_a_baseline_that_a_limit_follows_from_is_measured_longer_than_what_is_judged_by_it(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench(constraints={"latency_ms": "2x resnet"}, max_candidates=1)
+    asked: dict[int, tuple[float, float]] = {}
+
+    def perform(job: Job) -> Outcome:
+        if job.kind == Kind.MEASURE:
+            cost = job.settings.cost
+            asked[job.candidate] = (cost.relative_error, cost.max_seconds)
+        return answer(job, bench.digest)
+
+    bench.run(bench.driver(), perform)
+    assert asked == {-1: (0.0025, 6.0), 1: (0.01, 1.5)}
+
+
+@pytest.mark.parametrize(
+    ("factor", "state"), [(2.04, CandidateState.FINISHED), (2.08, CandidateState.REJECTED)]
+)
+def test_a_candidate_is_rejected_only_when_the_whole_interval_of_the_baselines_multiple_is_broken(
+    make_bench: Make, answer: Any, factor: float, state: CandidateState
+) -> None:
+    """Both are known to 1%: the limit from 1.98 to 2.02 times the baseline, 2.04 times it from 2.02 on."""
+    bench = make_bench(constraints={"latency_ms": "2x resnet"}, max_candidates=1)
+    baseline = []
+
+    def perform(job: Job) -> Outcome:
+        outcome = answer(job, bench.digest)
+        if job.kind != Kind.MEASURE:
+            return outcome
+        if job.candidate < 0:
+            baseline.append(outcome.measurement.latency_ms)
+            return outcome
+        latency = factor * baseline[0]
+        figures = {"latency_ms": latency, "latency_ms_low": 0.99 * latency, "latency_ms_high": 1.01 * latency}
+        return dataclasses.replace(outcome, measurement=dataclasses.replace(outcome.measurement, **figures))
+
+    bench.run(bench.driver(), perform)
+    assert states(bench) == {1: state}
+
+
+def test_a_candidate_that_does_not_fit_into_the_memory_is_rejected_and_one_that_is_broken_failed(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench(max_candidates=2, baselines={})
+    reason = "out of memory: asked for 900 MB, more than a job may take here"
+
+    def perform(job: Job) -> Outcome:
+        outcome = answer(job, bench.digest)
+        if job.kind != Kind.MEASURE:
+            return outcome
+        notes = {"infeasible": True} if job.candidate == 1 else {}
+        return dataclasses.replace(
+            outcome, status=Status.FAILED, reason=reason, measurement=None, notes=notes
+        )
+
+    bench.run(bench.driver(), perform)
+    assert states(bench) == {1: CandidateState.REJECTED, 2: CandidateState.FAILED}
