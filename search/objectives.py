@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from search import named_runtimes
@@ -135,9 +136,24 @@ def resolve(
     can bound.
     """
     return tuple(
-        Limit(constraint.name, _number(constraint, baselines), not quantity(constraint.name).maximise)
+        Limit(
+            constraint.name,
+            _number(constraint, baselines),
+            not quantity(constraint.name).maximise,
+            *_bounds(constraint, intervals),
+        )
         for constraint in constraints
     )
+
+
+def _bounds(
+    constraint: Constraint, intervals: Mapping[str, Mapping[str, Sequence[float]]]
+) -> tuple[float, float] | tuple[()]:
+    """Of a limit that follows from a cost of a baseline; qualities are taken as they were found."""
+    found = intervals.get(constraint.baseline or "", {}).get(constraint.name)
+    if constraint.factor is None or found is None or quantity(constraint.name).kind != "cost":
+        return ()
+    return constraint.factor * found[0], constraint.factor * found[1]
 
 
 def quantity(name: str) -> Quantity:
