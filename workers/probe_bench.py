@@ -45,15 +45,14 @@ class Bench:
         return len(self._subjects)
 
     def why_out(self, way: Execution) -> str | None:
-        """Why a way is out before it is timed: what its first pass and two steps show. None where nothing is."""
+        """Why a way is out before it is timed: what its first pass and step show. None where nothing is."""
         try:
             for subject in self._subjects:
                 self._beat()
                 with executing.threads(way.threads):
                     if reason := subject.differs(way):
                         return reason
-                    for _ in range(2):
-                        subject.step(way, self._watch)
+                    subject.step(way, self._watch)
                     self._watch.close()
         except CandidateError as error:
             return str(error)

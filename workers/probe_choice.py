@@ -24,6 +24,8 @@ MARGIN = 1.05
 SHARE = 0.05
 """Of the trainings that the choice is for, at most, that a probe takes."""
 FEWEST_ROUNDS, MOST_ROUNDS = 4, 60
+WARM_UP = 2
+"""Steps that a way takes before it is timed, about."""
 SHORTEST_TURN = 0.02
 """Seconds."""
 DROPPED = 1.25
@@ -86,7 +88,7 @@ class Chooser:
         in_all = statistics.fmean(seconds) * self._bench.steps_per_epoch * self._task.epochs_in_all
         self._may_take = SHARE * in_all
         round_seconds = sum(max(each, SHORTEST_TURN) for each in seconds)
-        least = (len(ways) + 2) * FEWEST_ROUNDS * round_seconds
+        least = ((len(ways) + 2) * FEWEST_ROUNDS + WARM_UP * len(ways)) * round_seconds
         limit = max(least, min(self._recipe.probe_seconds, self._may_take))
         if len(ways) > 1 and least > self._may_take:
             why = f"comparing would take {least:.2g} s, more than {SHARE:.0%} of the {in_all:.3g} s that it is for"

@@ -6,9 +6,9 @@ Prints one JSON document. It needs `spaces`, `workers`, torch and timm, and ends
 unless told otherwise); what there was no time for is listed under `left_out`. On a CPU the networks are cut to two
 narrow blocks, and nothing is compiled: that path shows that the program runs, and its figures compare nothing.
 
-Our epochs and the bare loop take turns; each is judged by its best turn. Training itself knows fp32 and contiguous
-memory alone: tf32 is torch's switch for the whole process, and bf16 an autocast around all of our epoch, validation
-too. Channels-last and compiled networks are measured in the bare loop only.
+Our epochs and the bare loop take turns; each is judged by its best turn. tf32 is torch's switch for the whole process.
+Compiled networks are measured in the bare loop only. `probes` has what a probe job would choose for ViT-Ti at each
+side, and the step times that it saw; nothing is compiled in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,11 @@ from torch.nn import functional
 from spaces.spec import ArchSpec
 from workers import train
 from workers.data.batches import resident
+from workers.execution import Execution, ProbeTask
 from workers.job import Decision, EpochReport, Job, Kind
+from workers.perform import perform
 from workers.recipe import compose
-from workers.settings import DataSettings, JobSettings, RecipeSettings
+from workers.settings import CostSettings, DataSettings, JobSettings, RecipeSettings
 
 MODELS = {"ViT-Ti": "vit_tiny_patch16_224", "ViT-S": "vit_small_patch16_224"}
 PATCHES = {32: 4, 224: 16}
@@ -63,7 +65,13 @@ class Setting:
     @property
     def is_ours(self) -> bool:
         """Whether training by our epochs can be like this."""
-        return self.memory_format == "contiguous" and not self.compiled
+        return not self.compiled
+
+    @property
+    def execution(self) -> Execution:
+        precision = "bf16" if self.precision == "bf16" else "fp32"
+        last = self.memory_format == "channels_last"
+        return Execution(precision, "channels_last" if last else "contiguous", threads=0)
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,7 @@ def main(device: torch.device, seconds: float) -> dict[str, Any]:
         for side in PATCHES:
             write_images(Path(folder, str(side)), side, scale.images[side])
         resume = resumed(scale, device, Path(folder))
+        probes = [probed(side, scale, device, Path(folder)) for side in PATCHES]
         for number, setting in enumerate(chosen):
             share = (deadline - time.monotonic()) / (len(chosen) - number)
             if share <= 0 and results:
@@ -107,6 +116,7 @@ def main(device: torch.device, seconds: float) -> dict[str, Any]:
         "cut_networks": bool(scale.args),
         "results": results,
         "resume": resume,
+        "probes": probes,
         "left_out": left_out,
     }
 
@@ -128,7 +138,8 @@ def measured(
     """Images a second of both loops and their ratio, null for ours where it cannot be like this. peak_memory_mb: of the
     bare loop; null on a CPU. loss: of its last batch."""
     job = job_of(setting, scale, folder, MOST_EPOCHS)
-    with precision_of(setting.precision, device):
+    with precision_of(setting.precision):
+        job = replace(job, execution=setting.execution)
         bare = Bare(setting, scale, job, device)
         ours = our_rates(job, device, bare, seconds) if setting.is_ours else []
         ends = time.monotonic() + seconds
@@ -151,6 +162,8 @@ class Bare:
         last = setting.memory_format == "channels_last"
         self._format = torch.channels_last if last else torch.contiguous_format
         self._device = device
+        is_bf16 = setting.precision == "bf16"
+        self._casting = torch.autocast(device.type, torch.bfloat16, enabled=is_bf16)
         if device.type == "cuda":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats(device)
@@ -173,7 +186,9 @@ class Bare:
         loss: Tensor | None = None
         for _ in range(self._steps):
             self._optimizer.zero_grad(set_to_none=True)
-            loss = functional.cross_entropy(self._network(self._images), self._labels, label_smoothing=0.1)
+            with self._casting:
+                scores = self._network(self._images)
+            loss = functional.cross_entropy(scores.float(), self._labels, label_smoothing=0.1)
             loss.backward()
             self._optimizer.step()
         assert loss is not None
@@ -212,6 +227,25 @@ def our_rates(job: Job, device: torch.device, bare: Bare, seconds: float) -> lis
     return rates[1:]
 
 
+def probed(side: int, scale: Scale, device: torch.device, folder: Path) -> dict[str, Any]:
+    """What a probe job of a search would choose, for 27 epochs of 20 candidates."""
+    job = job_of(Setting("ViT-Ti", side, "fp32"), scale, folder, 27)
+    recipe = replace(job.settings.recipe, compile="off", probe_seconds=2.0)
+    settings = replace(job.settings, recipe=recipe, cost=CostSettings(device=str(device)))
+    job = replace(job, kind=Kind.PROBE, settings=settings, probe=ProbeTask(27, 27 * 20))
+    outcome = perform(job, lambda _: Decision.CONTINUE)
+    found = outcome.probed
+    if found is None:
+        return {"image_size": side, "failed": outcome.reason}
+    return {
+        "image_size": side,
+        "chosen": found.execution.words,
+        "speed": round(found.speed, 3),
+        "why": found.why,
+        "step_ms": {trial.execution.words: list(trial.step_ms) for trial in found.trials},
+    }
+
+
 def resumed(scale: Scale, device: torch.device, folder: Path) -> dict[str, Any]:
     """Whether epochs 1 to 4 end in the same bits at once and in two jobs, on this device, in fp32."""
     setting = Setting("ViT-Ti", 32, "fp32")
@@ -221,7 +255,7 @@ def resumed(scale: Scale, device: torch.device, folder: Path) -> dict[str, Any]:
         job = replace(job, checkpoint=checkpoint)
         return train.train(job, device, lambda _: Decision.CONTINUE, lambda: 0.0).checkpoint
 
-    with precision_of(setting.precision, device):
+    with precision_of(setting.precision):
         whole, again = run(1, 4, 1), run(1, 4, 2)
         parts = run(3, 4, 4, run(1, 2, 3))
     weights = [load_file(Path(folder, "artifacts", ref.path)) for ref in (whole, again, parts)]
@@ -247,18 +281,14 @@ def job_of(setting: Setting, scale: Scale, folder: Path, epochs: int) -> Job:
 
 
 @contextmanager
-def precision_of(name: str, device: torch.device) -> Iterator[None]:
+def precision_of(name: str) -> Iterator[None]:
     backends: Any = torch.backends
     places = (backends.cuda.matmul, backends.cudnn.conv)
     before = [place.fp32_precision for place in places]
     for place in places:
         place.fp32_precision = "ieee" if name == "fp32" else "tf32"
-    casting: AbstractContextManager[Any] = (
-        torch.autocast(device.type, torch.bfloat16) if name == "bf16" else nullcontext()
-    )
     try:
-        with casting:
-            yield
+        yield
     finally:
         for place, value in zip(places, before, strict=True):
             place.fp32_precision = value

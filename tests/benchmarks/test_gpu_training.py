@@ -30,7 +30,10 @@ def test_the_benchmark_for_gpus_runs_on_a_cpu_with_workers_and_spaces_alone(tmp_
     assert first["our_images_per_second"] > 0
     assert first["peak_memory_mb"] is None
     for one in found["results"]:
-        assert (one["ratio"] is None) is (one["memory_format"] != "contiguous")
+        assert (one["ratio"] is None) is one["compiled"]
         assert 0 < one["loss"] < 10
+    assert [one["image_size"] for one in found["probes"]] == [32, 224]
+    for one in found["probes"]:
+        assert one["chosen"] in one["step_ms"], one
     same = {"same_bits": True, "largest": 0.0}
     assert found["resume"] == {"run_again": same, "stopped_and_resumed": same}
