@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import subprocess
@@ -64,6 +65,8 @@ def examine(db: str | None, weights_dir: str | None, *, start_ray: bool) -> Iter
     yield onnx()
     if start_ray:
         yield ray()
+        if os.environ.get("RAY_ADDRESS"):
+            yield ray_labels()
 
 
 def python() -> Finding:
@@ -149,6 +152,23 @@ def onnx() -> Finding:
             "onnx", text, "only export --onnx needs it: pip install 'paretovit[export]'", is_problem=False
         )
     return Finding("onnx", "can be exported")
+
+
+def ray_labels() -> Finding:
+    """Which nodes of the cluster in RAY_ADDRESS `cost.device: {label: NAME}` may name."""
+    command = [sys.executable, "-c", "from search import ray_nodes; print(ray_nodes.seen())"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_RAY_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return Finding("ray nodes", f"did not answer in {_RAY_SECONDS:g} s", "look at: ray status")
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
+        return Finding("ray nodes", reason, "mend RAY_ADDRESS, or leave it out for a Ray of this machine")
+    text = done.stdout.strip()
+    if "labelled" in text:
+        return Finding("ray nodes", text)
+    remedy = "only cost.device: {label: NAME} needs one: ray start --labels paretovit=NAME"
+    return Finding("ray nodes", text, remedy, is_problem=False)
 
 
 def ray() -> Finding:

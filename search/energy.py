@@ -34,10 +34,12 @@ def check(config: SearchConfig) -> None:
         return
     if not config.cost.energy_seconds:
         raise config.error("cost.energy_seconds", f"is 0, and {key} needs {NAME}; give 2 or more")
-    from workers import device
+    from search import measuring_device
     from workers.measure import energy
 
-    here = device.resolve(config.cost.device, config.cost.threads)
+    if config.cost.label is not None:
+        raise config.error(key, f"{NAME} is not known of a device on another node; leave it out")
+    here = measuring_device.of(config)
     if energy.counter_of(here) is None:
         raise config.error(
             key, f"{NAME} cannot be measured on {here.name}: {energy.why_none(here)}; leave it out"

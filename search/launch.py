@@ -13,11 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from search import folders, hints, lease, leftovers, own_families, validate
+from search import folders, hints, lease, leftovers, measuring_device, own_families, validate
 from search.brought import Brought
 from search.config import SearchConfig, from_stored
 from search.driver import Driver
 from search.errors import UserError
+from search.lanes import LanedDriver
 from search.leaving import leave, write_plainly
 from search.plan import Plan
 from search.states import SearchState
@@ -204,8 +205,8 @@ def _drive(
     leftovers.clear()
     storage = open_storage(store.optuna_url, store.optuna_engine_kwargs)
     settings = plan.config.search
-    target = device.resolve(plan.config.cost.device, plan.config.cost.threads)
-    driver = Driver(
+    target = measuring_device.of(plan.config)
+    driver = (Driver if plan.config.cost.label is None else LanedDriver)(
         store=store,
         study=Study(storage, name, plan.space, plan.objectives, settings.sampler, settings.seed),
         search_id=row.id,
@@ -220,7 +221,7 @@ def _drive(
     driver.start(silent_beat=silent_beat, prepare=prepare)
     try:
         with _signals(driver, name):
-            _run_engine(driver, settings.engine, num_workers(settings.workers, target))
+            _run_engine(driver, settings.engine, num_workers(settings.workers, _trains_on(plan, target)))
     finally:
         with contextlib.suppress(UserError):  # a full disk, say, of which the user hears anyway
             driver.close()
@@ -242,6 +243,11 @@ def _run_engine(driver: Driver, engine: str, num_workers: int) -> None:
         from search import ray_engine
 
         ray_engine.run(driver, num_workers)
+
+
+def _trains_on(plan: Plan, measured: device.Device) -> device.Device:
+    """Beside a node that measures, this machine's own."""
+    return measured if plan.config.cost.label is None else device.resolve("auto")
 
 
 def num_workers(workers: int | str, target: device.Device) -> int:

@@ -29,13 +29,17 @@ from ray.tune.search import Searcher
 
 from search import hints, leftovers
 from search.driver import Driver, Idle
+from search.lanes import Lane, LanedDriver
 from search.leaving import leave
+from search.ray_measuring import MeasuringNode
+from search.ray_nodes import others
 from search.states import AttemptState
 from search.trainable import run_job
 from workers import memory_limit
-from workers.job import Decision, EpochReport, Job, Outcome
+from workers.job import MEASURING, Decision, EpochReport, Job, Outcome
 
 JOBS_A_TUNER = 2000
+PATIENCE_SECONDS = 0.5  # for a measurement to end, while nothing else runs
 WAIT_SECONDS = 1.0  # before the driver is asked again, when nothing has happened meanwhile
 SHARE_OF_MEMORY = 0.8  # of what is free, for all workers together
 
@@ -53,11 +57,20 @@ class _Running:
 def run(driver: Driver, num_workers: int) -> None:
     """Returns when the driver has nothing left to do.
 
-    num_workers: jobs at a time. Starts Ray on this machine, unless RAY_ADDRESS names a cluster.
+    num_workers: jobs at a time. Starts Ray on this machine, unless RAY_ADDRESS names a cluster. A driver with lanes
+    measures on the node of its label, and trains on others.
     """
+    label = driver.plan.settings.cost.label
     with _ray(driver.name, num_workers) as scratch:
-        while not _run_tuner(driver, num_workers, scratch):
-            pass
+        node = None
+        if isinstance(driver, LanedDriver) and label is not None:
+            node = MeasuringNode(driver, label)
+        try:
+            while not _run_tuner(driver, num_workers, scratch, node):
+                pass
+        finally:
+            if node is not None:
+                node.close()
 
 
 @contextmanager
@@ -103,13 +116,13 @@ def _ray(search: str, num_workers: int) -> Iterator[Path]:
         leftovers.clear_mine()
 
 
-def _run_tuner(driver: Driver, num_workers: int, scratch: Path) -> bool:
+def _run_tuner(driver: Driver, num_workers: int, scratch: Path, node: MeasuringNode | None) -> bool:
     """One Tuner's worth of jobs. True when the driver has finished."""
-    jobs = _Jobs(driver, scratch)
+    jobs = _Jobs(driver, scratch, node)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tune.Tuner(
-            tune.with_resources(run_job, {"cpu": 1}),
+            tune.with_resources(run_job, _slot(node)),
             tune_config=TuneConfig(
                 search_alg=_DriverSearcher(jobs),
                 num_samples=-1,
@@ -126,6 +139,13 @@ def _run_tuner(driver: Driver, num_workers: int, scratch: Path) -> bool:
             ),
         ).fit()
     return jobs.finished
+
+
+def _slot(node: MeasuringNode | None) -> Any:
+    """What a worker takes: a core, and where a node measures, one of another node."""
+    if node is None:
+        return {"cpu": 1}
+    return tune.PlacementGroupFactory([{"CPU": 1}], bundle_label_selector=[others(node.label)])
 
 
 def _trial_name(trial: Any) -> str:
@@ -179,32 +199,43 @@ class _Clock(Callback):
 
 
 class _Jobs:
-    """The driver's jobs by Tune's trial ids."""
+    """The driver's jobs by Tune's trial ids. node: that which measures, where trials only train."""
 
-    def __init__(self, driver: Driver, scratch: Path) -> None:
+    def __init__(self, driver: Driver, scratch: Path, node: MeasuringNode | None) -> None:
         self._driver = driver
+        self._node = node
         self._stops = scratch / "stop"
         self._stops.mkdir(exist_ok=True)
         self._running: dict[str, _Running] = {}
-        self._ask_again = 0.0
+        self._ask_again = self._ask_node_again = 0.0
         self.num_started = 0
         self.finished = False
 
     def start(self, trial: str) -> dict[str, Any] | None:
+        if self._node is not None:
+            self.tick()  # without a trial Tune's loop stands, and asks for one again and again
         if time.monotonic() < self._ask_again:
             return None
-        job = self._driver.next_job()
+        job = self._next_job()
         if isinstance(job, Idle):
             self.finished = job is Idle.FINISHED
             self._ask_again = time.monotonic() + WAIT_SECONDS
+            return None
+        if self._node is not None and job.kind in MEASURING:  # a last look at how the device is
+            self._node.start(job)
             return None
         self.num_started += 1
         stop_file = self._stops / f"{job.id}-{job.attempt}"
         self._running[trial] = _Running(job, stop_file)
         return {"job": job.to_json(), "stop_file": str(stop_file)}
 
+    def _next_job(self) -> Job | Idle:
+        if isinstance(self._driver, LanedDriver):
+            return self._driver.next_of(Lane.TRAIN)
+        return self._driver.next_job()
+
     def report(self, trial: str, result: dict[str, Any]) -> None:
-        self._ask_again = 0.0
+        self._ask_again = self._ask_node_again = 0.0
         running = self._running.get(trial)
         if running is None:
             return
@@ -236,6 +267,13 @@ class _Jobs:
                 limit = running.job.settings.limits.job_seconds
                 self._driver.lost(*key, f"took over {limit:g} s", AttemptState.FENCED)
                 _kill(running)
+        if self._node is not None:
+            self._node.overdue(overdue)
+            patience = 0.0 if self._running else PATIENCE_SECONDS
+            if self._node.tick(time.monotonic() >= self._ask_node_again, patience):
+                self._ask_again = self._ask_node_again = 0.0
+            elif not self._node.is_busy and time.monotonic() >= self._ask_node_again:
+                self._ask_node_again = time.monotonic() + WAIT_SECONDS
 
 
 def _leave_when_ray_goes_down(

@@ -18,6 +18,7 @@ from search import (
     energy,
     execution_checks,
     inheriting,
+    measuring_device,
     named_runtimes,
     own_families,
     pretrained,
@@ -227,19 +228,26 @@ def _check_runtime(config: SearchConfig) -> None:
 def _check_offered(config: SearchConfig, key: str, runtime: Runtime, precision: Precision) -> None:
     if (runtime, precision) == ("torch", "fp32"):
         return
-    kind = "cuda" if device.resolve(config.cost.device).is_cuda else "cpu"
+    kind = "cuda" if measuring_device.of(config).is_cuda else "cpu"
     text = offered.refusal(runtime, precision, kind) or offered.missing(runtime, precision, kind)
     if text is not None:
         raise config.error(key, text)
 
 
 def _check_device(config: SearchConfig) -> None:
+    measuring_device.check(config)
     try:
         device.check(config.cost.device)
         _check_runtime(config)
         energy.check(config)
     except DeviceError as error:
         raise config.error("cost.device", str(error)) from None
+
+
+def _check_threads(config: SearchConfig) -> None:
+    """Of a new search: one that has begun was measured with that many."""
+    if config.cost.label is None and (problem := device.too_many_threads(config.cost.threads)):
+        raise config.error("cost.threads", problem)
 
 
 def look_at(config: SearchConfig) -> DataSummary:

@@ -6,6 +6,7 @@ Torch is imported inside the functions that need it, so that `resolve("cpu")` an
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import re
 import socket
@@ -16,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from workers.errors import DeviceError
+from workers.settings import LABELLED
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,12 @@ class Device:
 
 
 def resolve(name: str, threads: int = 1) -> Device:
-    """`auto` (the first GPU, else the CPU), `cpu`, `cuda` or `cuda:N` as a Device.
+    """`auto` (the first GPU, else the CPU), `cpu`, `cuda` or `cuda:N` as a Device; `label:NAME` is `auto`, on the
+    machine that has the label and on those that train.
 
     Raises DeviceError, naming the devices that are here, when there is no such device.
     """
+    name = "auto" if name.startswith(LABELLED) else name
     if name == "cpu" or (name == "auto" and num_gpus() == 0):
         return Device("cpu", f"{_cpu_id()}-{threads}t", cpu_name(), threads)
     index = 0 if name in ("auto", "cuda") else _index(name)
@@ -59,7 +63,7 @@ def resolve(name: str, threads: int = 1) -> Device:
 
 def check(name: str) -> None:
     """Raises DeviceError when `name` is no device of this machine. Imports torch only where a GPU is asked for."""
-    if name not in ("auto", "cpu"):
+    if name not in ("auto", "cpu") and not name.startswith(LABELLED):
         resolve(name)
 
 

@@ -154,7 +154,9 @@ def _run(job: Job, emit: Emit) -> dict[str, Any]:
         cost = job.settings.cost
         place = training_device(cost)
         device = devices.resolve(cost.device, cost.threads) if is_measure else place
-        if job.kind is not Kind.EVALUATE:  # measured first: what cannot be trained is refused before that
+        trains_elsewhere = is_measure and cost.label is not None
+        # Measured first: what cannot be trained is refused before that, where it would be trained.
+        if job.kind is not Kind.EVALUATE and not trains_elsewhere:
             teacher = None if job.teacher is None else job.teacher.spec
             check_fits(job.spec, job.settings.recipe.batch_size, place, teacher)
         with _memory(device):

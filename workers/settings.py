@@ -7,12 +7,16 @@ The types are checked by `search.config` (unknown keys are errors there); ranges
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from workers.distillation_settings import DistillationSettings
 
 STRICT: dict[str, Any] = {"extra": "forbid"}
+LABELLED = "label:"
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+"""What Ray takes for the value of a label."""
 Runtime = Literal["torch", "torch-compile", "cuda-graph", "onnxruntime", "openvino", "tensorrt"]
 RUNTIMES: dict[Runtime, str] = {
     "torch": "torch eager",
@@ -250,7 +254,8 @@ class CostSettings:
     """What is measured and under which conditions. One search has one device and thread count; objectives and
     constraints may name further runtimes.
 
-    device: `auto` (the first GPU, else the CPU), `cpu`, `cuda` or `cuda:N`.
+    device: `auto` (the first GPU, else the CPU), `cpu`, `cuda` or `cuda:N`; or `{"label": NAME}`, kept as `label:NAME`:
+        that of the Ray node with that label.
     batch_size: images a call for the latency.
     precision: `auto` is fp32. runtime: one of `RUNTIMES`; `workers.runtimes.offered` has what goes together.
     cache: `hot`, the same call again and again; `cold`, the last-level cache is emptied before each.
@@ -262,7 +267,7 @@ class CostSettings:
     drift_minutes: how often a reference model is measured again, to see whether the device is as it was; 0 for never.
     """
 
-    device: str = "auto"
+    device: Any = "auto"
     batch_size: int = 1
     precision: Literal["auto"] | Precision = "auto"
     runtime: Runtime = "torch"
@@ -276,10 +281,7 @@ class CostSettings:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
-        if self.device not in ("auto", "cpu", "cuda") and not (
-            self.device.startswith("cuda:") and self.device[5:].isdecimal()
-        ):
-            raise ValueError(f"device: {self.device!r} is none of auto, cpu, cuda, cuda:N")
+        object.__setattr__(self, "device", _device(self.device))
         _within("batch_size", self.batch_size, 1, 65_536)
         _within("threads", self.threads, 1, 1024)
         _within("max_seconds", self.max_seconds, 0.01, 3600)
@@ -288,6 +290,11 @@ class CostSettings:
             _within("energy_seconds", self.energy_seconds, 2, 60)
         if self.drift_minutes != 0:
             _within("drift_minutes", self.drift_minutes, 0.01, 24 * 60)
+
+    @property
+    def label(self) -> str | None:
+        """Of the Ray node that measures; None where the device is one of the machine that a job runs on."""
+        return self.device.removeprefix(LABELLED) if self.device.startswith(LABELLED) else None
 
     @property
     def used_precision(self) -> Precision:
@@ -322,6 +329,19 @@ class JobSettings:
     recipe: RecipeSettings = field(default_factory=RecipeSettings)
     cost: CostSettings = field(default_factory=CostSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+
+
+def _device(given: Any) -> str:
+    """A device as it is kept."""
+    if isinstance(given, dict) and list(given) == ["label"]:
+        given = f"{LABELLED}{given['label']}"
+    text = given if isinstance(given, str) else ""
+    if text.startswith(LABELLED):
+        if not _LABEL.fullmatch(text.removeprefix(LABELLED)):
+            raise ValueError(f"device: {text!r} needs a label of up to 63 letters, digits, dots and dashes")
+    elif text not in ("auto", "cpu", "cuda") and not (text.startswith("cuda:") and text[5:].isdecimal()):
+        raise ValueError(f"device: {given!r} is none of auto, cpu, cuda, cuda:N, {{label: NAME}}")
+    return text
 
 
 def _within(name: str, value: float, low: float, high: float) -> None:

@@ -44,7 +44,6 @@ def status(found: Mapping[str, Any]) -> str:
         ("epochs", f"{found['epochs']:,} trained"),
         ("best", _best(found["best"])),
         *[("trained in", f"{name}: {text}") for name, text in found["executions"].items()],
-        *[("foreseen", foreseen.status_words(each)) for each in found["forecasts"]],
         ("screen", screened.words(found["screen"]) if found["screen"] else None),
     ]
     lines += [f"  {name:<11}{value}" for name, value in pairs if value]
