@@ -23,6 +23,7 @@ KeyPath = tuple[str | int, ...]
 _MAX_CHARACTERS = 200_000
 _MAX_DEPTH = 16
 _MAX_DIGITS = 18
+_LONGEST_KEY = 120
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -77,7 +78,8 @@ def read(path: str | Path) -> Document:
     except IsADirectoryError:
         raise UsageError(f"{path}: is a folder; name the YAML file") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {_one_line(str(error))}") from None
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise UsageError(f"{_plain(str(path))}: cannot be read: {_one_line(reason)}") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -102,7 +104,11 @@ def override(document: Document, assignment: str) -> Document:
     key, equals, text = assignment.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(parts):
-        raise UsageError(f"--set {assignment}: needs the form key=value, for example training.epochs=9")
+        raise UsageError(
+            f"--set {_plain(assignment)}: needs the form key=value, for example training.epochs=9"
+        )
+    if problem := next(filter(None, map(_no_key, parts)), None):
+        raise UsageError(f"--set: {problem}")
     path: KeyPath = tuple(parts)
     lines: dict[KeyPath, int | None] = {
         known: line for known, line in document.origins.lines.items() if known[: len(path)] != path
@@ -129,6 +135,10 @@ def shown(value: Any) -> str:
         "true" if value is True else "false" if value is False else "null" if value is None else repr(value)
     )
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _plain(text: str) -> str:
+    return text if text.isprintable() and len(text) <= 60 else shown(text)
 
 
 def _compose(text: str, name: str) -> yaml.Node | None:
@@ -186,6 +196,8 @@ def _value(node: yaml.Node, path: KeyPath, origins: Origins, lines: dict[KeyPath
         if not isinstance(key_node, yaml.ScalarNode):
             raise UsageError(f"{_at(origins.name, _line(key_node))}: a key needs to be a plain word")
         key = key_node.value
+        if problem := _no_key(key):
+            raise UsageError(f"{_at(origins.name, _line(key_node))}: {problem}")
         here = (*path, key)
         lines[here] = _line(key_node)
         if key in mapping:
@@ -218,6 +230,15 @@ def _text(text: str, path: KeyPath, origins: Origins) -> str:
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
         raise UsageError(origins.message(path, f"{shown(text)} holds a control character"))
     return text
+
+
+def _no_key(key: str) -> str | None:
+    """Why a text cannot be a key. Keys are printed as they stand, so that nothing in them may act on a terminal."""
+    if not key.isprintable():
+        return f"the key {shown(key)} holds a character that does not print; write it plainly"
+    if len(key) > _LONGEST_KEY:
+        return f"the key {shown(key)} is longer than a key can be"
+    return None
 
 
 def _at(name: str, line: int) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from search.plan import Plan
-from search.probing import num_cores, worker_cores
+from search.probing import worker_cores
 from workers import compiler
+from workers.device import num_cores
 from workers.execution import CHOICES, is_open
 from workers.settings import RecipeSettings
 

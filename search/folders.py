@@ -24,20 +24,39 @@ def new(config: SearchConfig, db: str | None) -> Path:
         raise config.error(
             "artifacts", f"{folder} {what}; move it away, or give the search another folder or name"
         )
+    refuse_among_images(config, folder)
+    return folder
+
+
+def refuse_among_images(config: SearchConfig, folder: Path) -> None:
+    """Raises UsageError where a search's folder would lie in that of its images, and be read as some of them."""
     images = config.data.path
     if images is not None and folder.resolve().is_relative_to(Path(images).resolve()):
         remedy = (
             "give artifacts: another folder" if config.artifacts else "give artifacts: or --db another place"
         )
         raise config.error("artifacts", f"{folder} would lie among the images of {images}; {remedy}")
-    return folder
+
+
+def of_report(row: SearchRow, db: str | None) -> Path:
+    """Where a report is written that is asked for without a place: beside the database that it is read from, which may
+    be a copy of that which the search began in."""
+    location = locate(db)
+    if location.path is None or row.config.get("artifacts"):
+        return Path(row.artifacts)
+    return location.artifacts_root / row.name
 
 
 def claim(artifacts: Path, row: SearchRow) -> None:
     """Makes the search's folder, and refuses one that another search writes to, as two databases could have it."""
     marker = artifacts / MARKER
     mine = f"{row.name} {row.created!r}\n"
-    artifacts.mkdir(parents=True, exist_ok=True)
+    try:
+        artifacts.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"artifacts: {artifacts}: cannot be made ({error.strerror}); give `artifacts:` another folder"
+        ) from error
     if marker.exists() and marker.read_text() != mine:
         raise UserError(
             f"artifacts: {artifacts} belongs to a search of that name in another database; "

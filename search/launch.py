@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -159,13 +158,14 @@ def refuse_taken_name(name: str, db: str | None, *, queued: bool = False) -> Non
         return
     try:
         with store.read() as reader:
-            taken = {row.name for row in all_searches(reader)}
+            rows = all_searches(reader)
+            taken = {row.name for row in rows}
             if not queued:
                 taken |= {row.name for row in queue.active(reader)}
     finally:
         store.close()
     if name in taken:
-        raise searches.NameTaken(name)
+        raise searches.NameTaken(name, any(row.name == name and lease.alive(row) for row in rows))
 
 
 def _nothing(session: Session) -> None:
@@ -256,7 +256,7 @@ def num_workers(workers: int | str, target: device.Device) -> int:
         return workers
     if target.is_cuda:
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return device.num_cores()
 
 
 @contextmanager

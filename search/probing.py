@@ -7,7 +7,6 @@ way.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from search.states import JobState
 from search.store.models import Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
 from spaces.spec import ArchSpec
+from workers.device import num_cores
 from workers.execution import Execution, ProbeTask, is_open, reference
 from workers.job import Kind, Outcome
 from workers.settings import JobSettings, RecipeSettings
@@ -128,11 +128,6 @@ def _expected_epochs(rungs: Sequence[int]) -> float:
     """Of one candidate, when of those that reach a rung one in `REDUCTION` goes on."""
     steps = zip(rungs, (0, *rungs), strict=False)
     return sum((to - begun) / REDUCTION**number for number, (to, begun) in enumerate(steps))
-
-
-def num_cores() -> int:
-    """Of this machine's CPU, those that this process may use where the system tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def worker_cores(config: SearchConfig) -> int:

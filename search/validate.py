@@ -17,6 +17,7 @@ from search import (
     deadline,
     energy,
     execution_checks,
+    folders,
     inheriting,
     measuring_device,
     named_runtimes,
@@ -28,6 +29,7 @@ from search import (
 from search.config import SearchConfig, sections
 from search.errors import UsageError
 from search.plan import Plan, closed_form, make_plan
+from search.store import location
 from spaces import registry
 from spaces.dims import SpaceError
 from spaces.spec import ArchSpec
@@ -42,6 +44,18 @@ from workers.settings import Precision, Runtime
 
 _DRAWS = 50
 _MOST_DECODED = 1024
+_OF_THE_SYSTEM = (
+    "proc",
+    "sysfs",
+    "cgroup",
+    "cgroup2",
+    "devpts",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+    "configfs",
+)
+"""File systems whose folders take no files, though root may seem to write there."""
 _KEY = re.compile(r"((?:[a-z_]\w*)(?:\.[\w-]+)*): (.*)", re.DOTALL)
 
 
@@ -98,6 +112,7 @@ def check_new(config: SearchConfig, now: float) -> Checked:
     it asks for and tries those that are here, and decides on its recipe and baselines. Its plan's config has them
     spelled out."""
     ends = _before_images(config, now)
+    _check_threads(config)
     _check_source(config)
     found = _list_images(config)
     batch = _decode_batch(config, found)
@@ -198,14 +213,22 @@ def _deadline(config: SearchConfig, now: float) -> float | None:
 
 
 def _check_artifacts(config: SearchConfig) -> None:
-    if config.artifacts is not None and (problem := unwritable(Path(config.artifacts))):
+    if config.artifacts is None:
+        return
+    if problem := unwritable(Path(config.artifacts)):
         raise config.error("artifacts", problem)
+    folders.refuse_among_images(config, Path(config.artifacts) / config.name)
 
 
 def unwritable(folder: Path) -> str | None:
     """Why a folder cannot be made or written in, or None. Looks at the nearest one that exists."""
     for place in (folder, *folder.parents):
         if place.is_dir():
+            kind = location.file_system(place.resolve(), location.mounts())
+            if kind in _OF_THE_SYSTEM:
+                return (
+                    f"{place} holds what the system tells of itself ({kind}), no files; choose another folder"
+                )
             if os.access(place, os.W_OK | os.X_OK):
                 return None
             return f"{place} is not writable; choose another folder or change its permissions"

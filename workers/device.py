@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from workers.counting import counted
 from workers.errors import DeviceError
 from workers.settings import LABELLED
 
@@ -84,6 +85,20 @@ def num_gpus() -> int:
     with warnings.catch_warnings():  # an old driver warns; `available` says it better
         warnings.simplefilter("ignore")
         return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def num_cores() -> int:
+    """Of this machine's CPU, those that this process may use where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def too_many_threads(threads: int) -> str | None:
+    """Why a model cannot be measured here with so many, or None. More than there are cores measure how the system
+    shares them out, and a few hundred cannot be started at all."""
+    cores = num_cores()
+    if threads <= cores:
+        return None
+    return f"{threads} is more than the {counted(cores, 'core')} that this process may use; lower it"
 
 
 def cpu_lock() -> str:

@@ -111,11 +111,12 @@ def _look(
 
     more = more or {}
     dataset = str(more["name"]) if "name" in more else None
-    source = source or guess_source(None if path is None else path.expanduser(), dataset)
+    path = None if path is None else _expanded(path)
+    source = source or guess_source(path, dataset)
     name = name or default_name(source, path, dataset)
     note = ""
-    if image_size is None and source == "folder" and path is not None and path.expanduser().is_dir():
-        found = sizes.sample_sizes(path.expanduser())
+    if image_size is None and source == "folder" and path is not None and path.is_dir():
+        found = sizes.sample_sizes(path)
         if found:
             image_size = sizes.usual_size(found, largest=128 if _place().is_gpu else 64)
             note = f"; median picture {sizes.median_size(found)}, brought to {image_size} px"
@@ -126,6 +127,16 @@ def _look(
     counts = ", ".join(f"{count:,} {split}" for split, count in data.num_images.items())
     text = f"found {len(data.class_names)} classes; images: {counts}{note}"
     return _Seen(name, source, path, data, text)
+
+
+def _expanded(path: Path) -> Path:
+    from search.config_yaml import shown
+    from workers import paths
+
+    try:
+        return paths.expanded(path)
+    except ValueError as error:
+        raise UsageError(f"--path {shown(str(path))}: {error}") from None
 
 
 def _place() -> Place:
@@ -224,7 +235,7 @@ def _in_file(path: Path | None, to: Path) -> str | None:
     """The images' folder as the file names it: relative to the file where it lies below it, else absolute."""
     if path is None:
         return None
-    folder = path.expanduser().absolute()
+    folder = path.absolute()
     beside = to.absolute().parent
     if not folder.is_relative_to(beside):
         return str(folder)

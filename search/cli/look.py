@@ -97,9 +97,10 @@ def report(
 ) -> None:
     """Write the report: one HTML file that needs no network."""
     from dashboards.report import write_report
+    from search import folders
     from search.store.read.searches import search_by_name
 
     with reading(db) as reader:
         row = search_by_name(reader, name)
-        target = to if to is not None else Path(row.artifacts) / "report.html"
+        target = to if to is not None else folders.of_report(row, db) / "report.html"
         typer.echo(str(write_report(reader, name, target)))

@@ -127,7 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if debug:
             raise
-        return _fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+        where = str(error.filename or "the system")
+        return _fail(f"{where if len(where) <= 200 else where[:60] + '...'}: {error.strerror or error}", 1)
     return code if isinstance(code, int) else 0
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from search.errors import UserError
+from search.errors import UsageError, UserError
+from workers import paths
 
 VARIABLE = "PARETOVIT_DB"
 DEFAULT = "paretovit.db"
@@ -97,10 +98,15 @@ def locate(db: str | None) -> Location:
 def _sqlite(text: str) -> Location:
     if text.startswith(":memory:"):
         raise UserError(f"--db {text}: a search needs a file, or it would be lost with its process")
-    if "\0" in text:
-        raise UserError(f"--db {text!r}: holds a character that no file name can; choose another name")
-    path = Path(text).expanduser().absolute()
+    try:
+        path = paths.expanded(text).absolute()
+    except ValueError as error:
+        raise UsageError(f"--db {_brief(text)}: {error}") from None
     return Location(url=f"sqlite:///{quote(str(path), safe='/ ')}", path=path)
+
+
+def _brief(text: str) -> str:
+    return ascii(text) if len(text) <= 60 else f"{text[:40]!a}..."
 
 
 def refuse_network_disk(path: Path) -> None:

@@ -192,6 +192,9 @@ def _migrate(store: Store) -> None:
 
     try:
         upgrade(store.engine)
+    except UserError as error:
+        store.close()
+        raise UserError(f"{store.location.label}: {error}") from None
     except DBAPIError as error:
         store.close()
         if store.location.path is not None:

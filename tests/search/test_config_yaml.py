@@ -127,3 +127,18 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
     path = tmp_path / "bom.yaml"
     path.write_bytes("\ufeffname: a\n".encode())
     assert config_yaml.read(path).values == {"name": "a"}
+
+
+@pytest.mark.parametrize("key", ["\\e[31mred", "a\\u202eb", "a\\ud800b", "a\\nb", "x" * 121])
+def test_a_key_that_a_terminal_would_act_on_is_refused_at_its_line(key):
+    with pytest.raises(UsageError) as caught:
+        parse(f'name: n\nspace: {{"{key}": 3}}\n', "x.yaml")
+    assert str(caught.value).startswith("x.yaml:2: the key '")
+    assert str(caught.value).isprintable()
+    with pytest.raises(UsageError) as caught:
+        config_yaml.override(parse("name: n\n", "x.yaml"), "\x1b[31mred=3")
+    assert str(caught.value).isprintable()
+
+
+def test_keys_of_any_alphabet_are_fine():
+    assert parse("größe: 1\n日本: 2\n", "x.yaml").values == {"größe": 1, "日本": 2}

@@ -150,6 +150,21 @@ def test_report_prints_the_path_that_it_wrote(run: Any, tmp_path: Path) -> None:
     assert Path(out.strip()).stat().st_size > 1_000_000
 
 
+def test_a_report_from_a_copy_of_the_database_lies_beside_the_copy(
+    filled: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from search.cli.main import main
+
+    copy = tmp_path / "kept" / "copy.db"
+    copy.parent.mkdir()
+    assert main(["db", "backup", str(copy), "--db", str(filled.store.location.path)]) == 0
+    capsys.readouterr()
+    assert main(["report", "digits", "--db", str(copy)]) == 0
+    written = Path(capsys.readouterr().out.strip())
+    assert written == tmp_path / "kept" / "copy.db.artifacts" / "digits" / "report.html"
+    assert written.is_file()
+
+
 def test_a_name_cannot_move_the_terminals_cursor(filled: Any, run: Any) -> None:
     from sqlalchemy import update
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
+from workers import paths
 from workers.data.listing import DataError
 
 VARIABLE = "PARETOVIT_CACHE"
@@ -32,7 +33,10 @@ def folder() -> Path | None:
     named = os.environ.get(VARIABLE, "").strip()
     if named.lower() in OFF:
         return None
-    path = Path(named).expanduser() if named else platformdirs.user_cache_path("paretovit")
+    try:
+        path = paths.expanded(named) if named else platformdirs.user_cache_path("paretovit")
+    except ValueError as error:
+        raise DataError(f"{VARIABLE}={named[:60]}: {error}; `off` does without") from None
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_usable = os.access(path, os.R_OK | os.W_OK | os.X_OK)

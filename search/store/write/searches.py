@@ -21,10 +21,12 @@ class LeaseLost(UserError):
 class NameTaken(UserError):
     """The database holds a search of that name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, runs: bool = False) -> None:
+        """runs: somebody drives it now."""
+        stands, command = ("is running", "watch") if runs else ("is in the database already", "resume")
+        how = "look at it" if runs else "go on with it"
         super().__init__(
-            f"name: a search {name!r} is in the database already; go on with it by "
-            f"`{hints.command('resume', name)}`, or choose another name"
+            f"name: a search {name!r} {stands}; {how} by `{hints.command(command, name)}`, or choose another name"
         )
 
 

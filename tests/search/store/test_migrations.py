@@ -10,12 +10,16 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
+from sqlalchemy.orm import Session
 
+from search import lease
+from search.errors import UserError
 from search.store import migrations
 from search.store.location import locate
 from search.store.migrations.upgrade import alembic_config, settings
 from search.store.models import Base
 from search.store.session import Store, open_store
+from search.store.write import searches
 
 
 def difference(store: Store) -> list[object]:
@@ -79,3 +83,41 @@ def test_the_list_of_revisions_is_that_of_the_scripts() -> None:
     scripts = ScriptDirectory(str(Path(migrations.__file__).parent))
     assert tuple(reversed([script.revision for script in scripts.walk_revisions()])) == migrations.REVISIONS
     assert scripts.get_current_head() == migrations.HEAD
+
+
+def make_older(store: Store, owner: lease.Owner | None) -> None:
+    """Tables of the version before, with a search that `owner` drives."""
+
+    def add(session: Session) -> None:
+        number = searches.create(session, "digits", {}, {}, "x", None)
+        if owner is not None:
+            searches.take(session, number, owner, None)
+
+    store.write(add)
+    with store.engine.begin() as connection:
+        command.downgrade(alembic_config(connection), migrations.REVISIONS[-2])
+    store.close()
+
+
+def test_a_search_that_an_older_version_drives_is_not_pulled_from_under_it(
+    store: Store, database: str
+) -> None:
+    make_older(store, lease.this_process())
+    with pytest.raises(
+        UserError, match=r"which drives search 'digits' now \(process \d+ on .*: wait until"
+    ) as caught:
+        open_store(database, create=False)
+    assert str(caught.value).startswith(store.location.label)
+    with store.read() as reader:
+        assert reader.rows("SELECT version_num FROM paretovit_version") == [
+            {"version_num": migrations.REVISIONS[-2]}
+        ]
+
+
+def test_a_database_whose_driver_has_gone_is_brought_forward(store: Store, database: str) -> None:
+    here = lease.this_process()
+    make_older(store, lease.Owner(here.host, here.boot, here.pid, here.started - 1000))
+    opened = open_store(database, create=False)
+    with opened.read() as reader:
+        assert reader.rows("SELECT version_num FROM paretovit_version") == [{"version_num": migrations.HEAD}]
+    opened.close()

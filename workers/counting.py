@@ -1,0 +1,13 @@
+"""How many of something there are, in words. Standard library only."""
+
+from __future__ import annotations
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 epoch`, `1,200 epochs`. many: where it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def plain(number: float) -> str:
+    """A bound as it can be typed in: `100000000`, `0.01`, never `1e+08`."""
+    return f"{number:.15g}"
