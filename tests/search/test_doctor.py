@@ -1,6 +1,8 @@
 import sqlite3
 import subprocess
 
+import pytest
+
 from search import doctor
 from search.cli.main import main
 from spaces.baselines import PRETRAINED
@@ -86,3 +88,16 @@ def test_problems_are_marked_and_end_with_1(tmp_path, monkeypatch, capsys):
 
 def test_ray_starts_runs_a_task_and_stops():
     assert doctor.ray().remedy is None
+
+
+@pytest.mark.parametrize(
+    "answer, remedy",
+    [("2 nodes; labelled edge (1)\n", None), ("2 nodes, none with a label\n", "--labels paretovit=NAME")],
+)
+def test_the_labels_of_a_cluster_are_told(monkeypatch, answer, remedy):
+    done = subprocess.CompletedProcess([], 0, answer, "")
+    monkeypatch.setattr(doctor.subprocess, "run", lambda *_, **__: done)
+    found = doctor.ray_labels()
+    assert found.text == answer.strip()
+    assert not found.is_problem or found.remedy is None
+    assert (found.remedy is None) if remedy is None else (remedy in found.remedy)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from search import screened
+from search.config import from_dict, from_stored
 from search.objectives import Limit
 from search.predictor import LEAST
 from search.screening import MOST_REDRAWS, Example, Screen, Sieve
@@ -128,3 +129,12 @@ def test_a_limit_may_name_a_runtime(examples: list[Example]) -> None:
     named = [Example(one.features, {"latency_ms@onnxruntime": one.costs["latency_ms"]}) for one in examples]
     sieve = Sieve(Screen(), [Limit("latency_ms@onnxruntime", 2.0, True)], named, trusted=True)
     assert all(never_checked(sieve, 1.5, 3))
+
+
+def test_searches_of_before_measure_every_proposal_and_can_be_told_otherwise() -> None:
+    new = from_dict({"name": "s", "data": {"source": "digits"}})
+    stored = new.to_dict()
+    assert from_stored(stored).search.screen == "auto"
+    del stored["search"]["screen"]
+    assert from_stored(stored).search.screen == "off"
+    assert from_stored(stored, ["search.screen=auto"]).search.screen == "auto"
