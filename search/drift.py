@@ -84,11 +84,12 @@ def wide_apart(readings: Sequence[Reading]) -> Iterator[tuple[Reading, Reading]]
 def words(reference: str, readings: Sequence[Reading], *, contended: int = 0) -> str:
     """`reference resnet: 0.461 ms at the start, 0.466 at the end (within 3%)`.
 
-    contended: readings beside them that other work disturbed, and that therefore tell nothing.
+    contended: readings beside them that other work disturbed, and that therefore tell nothing; some, where there is no
+    other.
     """
     disturbed = f"; {contended} more disturbed by other work" if contended else ""
     if not readings:
-        return f"reference {reference}: no reading yet{disturbed}"
+        return f"reference {reference}: {contended} readings, all disturbed by other work"
     first, last = readings[0], readings[-1]
     start = f"reference {reference}: {first.ms:.3g} ms at the start"
     if len(readings) == 1:

@@ -119,4 +119,4 @@ def test_words_say_where_it_began_and_ended_and_whether_that_is_alike():
         "(up to 25% between readings; what lay between was measured again)"
     )
     assert "within 3 standard errors" in words("resnet", readings(0.4, 0.42, error=0.03))
-    assert words("#1", [], contended=2) == ("reference #1: no reading yet; 2 more disturbed by other work")
+    assert words("#1", [], contended=2) == ("reference #1: 2 readings, all disturbed by other work")

@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from dashboards import conditions
+from dashboards.search_data import load
 from search.driver import Idle
 from search.states import CandidateState, JobState
+from search.status import status
 from search.store.models import Candidate, Event, JobRow, MeasurementRow
 from workers.job import MEASURING, Job, Kind, Outcome, Status
 
@@ -212,3 +215,47 @@ def test_a_reading_is_never_taken_over_as_a_candidates_figure(make_bench: Make, 
     assert driver.next_job().kind == Kind.MEASURE, (
         "all figures of the first search are flagged; readings are not"
     )
+
+
+def test_status_tells_where_the_device_began_and_ended_and_the_report_lists_no_flag_of_what_was_replaced(
+    make_bench: Make, answer: Any
+) -> None:
+    bench = make_bench(**SMALL)
+    bench.run(bench.driver(), Device(answer, bench.digest, 1.0, 1.01))
+    with bench.store.read() as reader:
+        steady = status(reader, bench.config.name)["drift"]
+    first, last = (row.figures["latency_ms"] for row in (figures(bench)[-1][0], *readings(bench)))
+    assert steady == f"reference resnet: {first:.3g} ms at the start, {last:.3g} at the end (within 3%)"
+    moved = make_bench("moved.db", **SMALL)
+    moved.run(moved.driver(), Device(answer, moved.digest, 1.0, 1.2))
+    with moved.store.read() as reader:
+        told = status(reader, moved.config.name)["drift"]
+        data = load(reader, moved.config.name)
+    assert "up to 20% between readings; what lay between was measured again" in told
+    assert ("Steadiness of the device", [("Readings", told)]) in conditions.conditions(data)
+    assert conditions.flagged(data) == []
+
+
+def test_a_disturbed_reading_tells_nothing(make_bench: Make, answer: Any) -> None:
+    bench = make_bench(**SMALL)
+    device = Device(answer, bench.digest, 1.0, 2.0)
+
+    def perform(job: Job) -> Outcome:
+        found = device(job)
+        if job.kind != Kind.REFERENCE:
+            return found
+        assert found.measurement is not None
+        return dataclasses.replace(
+            found, measurement=dataclasses.replace(found.measurement, flags=("contended",))
+        )
+
+    bench.run(bench.driver(), perform)
+    assert {len(rows) for rows in figures(bench).values()} == {1}
+    assert "tells nothing" in events(bench, "drift")[0]
+
+
+def test_where_drift_is_turned_off_nothing_is_read(make_bench: Make, answer: Any) -> None:
+    bench = make_bench(**SMALL, cost={"drift_minutes": 0})
+    device = Device(answer, bench.digest, 1.0)
+    bench.run(bench.driver(), device)
+    assert Kind.REFERENCE not in device.kinds
