@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,6 +30,7 @@ from search.errors import UsageError
 from search.objectives import parse_constraints, parse_objectives
 from spaces import baselines as defaults
 from spaces.spec import ArchSpec
+from workers import paths
 from workers.distillation_settings import DistillationSettings, TeacherSettings
 from workers.settings import CostSettings, DataSettings, JobSettings, LimitSettings, RecipeSettings
 
@@ -240,31 +241,40 @@ def _checked(document: Document) -> SearchConfig:
 
 
 def _anchored(document: Document, folder: Path) -> Document:
-    """With the paths of `_PATHS` and `artifacts` absolute."""
-    values = dict(document.values)
+    """With the paths of `_PATHS` absolute. Raises UsageError for what can be none."""
+    values, origins = document.values, document.origins
     for path in _PATHS:
-        values = _with_absolute(values, path, folder)
-    if isinstance(values.get("artifacts"), str) and values["artifacts"] and "://" not in values["artifacts"]:
-        values["artifacts"] = _absolute(values["artifacts"], folder)
-    return Document(values, document.origins)
+        values = _with_absolute(values, path, lambda text, path=path: folder / _expanded(text, path, origins))
+    return Document(values, origins)
 
 
 _PATHS = (
     ("data", "path"),
     ("training", "weights_dir"),
     ("training", "distillation", "teacher", "checkpoint"),
+    ("artifacts",),
 )
 
 
-def _with_absolute(values: dict[str, Any], path: Sequence[str], folder: Path) -> dict[str, Any]:
+def _with_absolute(
+    values: dict[str, Any], path: Sequence[str], placed: Callable[[str], Path]
+) -> dict[str, Any]:
     head, *rest = path
     given = values.get(head)
     if rest and isinstance(given, dict):
-        return values | {head: _with_absolute(given, rest, folder)}
-    return (
-        values | {head: _absolute(given, folder)} if not rest and given and isinstance(given, str) else values
-    )
+        return values | {head: _with_absolute(given, rest, placed)}
+    if rest or not isinstance(given, str) or not _is_local(given):
+        return values
+    return values | {head: str(placed(given).absolute())}
 
 
-def _absolute(path: str, folder: Path) -> str:
-    return str((folder / Path(path).expanduser()).absolute())
+def _is_local(text: str) -> bool:
+    """Whether it is for the file system to say what it means."""
+    return bool(text) and "://" not in text
+
+
+def _expanded(text: str, path: Sequence[str], origins: Origins) -> Path:
+    try:
+        return paths.expanded(text)
+    except ValueError as error:
+        raise UsageError(origins.message(tuple(path), f"{shown(text)}: {error}")) from None
