@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,7 +80,7 @@ def values(data: CandidateData) -> dict[str, Any]:
         "duration": words.duration,
         "evaluation": newest,
         "recall": [] if newest is None else recall(newest),
-        "measurements": measurement_table(data.measurements),
+        "measurements": measurement_table(data.measurements, time.time()),
         "attempts": data.attempts,
         "files": data.artifacts,
         "folder": data.search.artifacts,

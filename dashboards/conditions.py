@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dashboards import words
 from dashboards.search_data import SearchData
 from search.drift import FLAG
 from search.store.read.rows import MeasurementView
@@ -20,29 +21,48 @@ def conditions(data: SearchData) -> list[tuple[str, Pairs]]:
         key = tuple(str(value) for value in (measured.figures["device_name"], *_of(measured)))
         groups.setdefault(key, []).append(measured)
     for key, members in groups.items():
-        found.append(("Measurements", [*zip(_CONDITIONS, key, strict=True), *_spread(members)]))
+        found.append(("Measurements", [*zip(_CONDITIONS, key, strict=True), *_spread(members, data.written)]))
     if data.drift is not None:
         found.append(("Steadiness of the device", [("Readings", data.drift)]))
     return found
 
 
-_CONDITIONS = ("Device", "Device id", "Threads", "Runtime", "Precision", "Batch of the latency", "Protocol")
+_CONDITIONS = (
+    "Device",
+    "Device id",
+    "Threads",
+    "Runtime",
+    "Precision",
+    "Batch of the latency",
+    "Cache",
+    "Protocol",
+)
 
 
 def _of(m: MeasurementView) -> tuple[Any, ...]:
-    return (m.device_id, m.threads, m.runtime, m.precision, m.batch_size, m.protocol)
+    return (
+        m.device_id,
+        m.threads,
+        m.runtime,
+        m.precision,
+        m.batch_size,
+        m.figures.get("cache", "hot"),
+        m.protocol,
+    )
 
 
-def _spread(members: Sequence[MeasurementView]) -> Pairs:
+def _spread(members: Sequence[MeasurementView], now: float) -> Pairs:
     calls = [int(member.figures["num_samples"]) for member in members]
     errors = [float(member.figures["latency_relative_error"]) for member in members]
-    cached = sum(member.is_cached for member in members)
+    ages = [max(0.0, now - member.time) for member in members if member.is_cached]
     pairs = [
         ("Architectures", str(len({member.digest for member in members}))),
         ("Calls each", f"{min(calls):,} to {max(calls):,}"),
         ("Standard error of the median", f"{min(errors):.2%} to {max(errors):.2%} of it"),
     ]
-    return [*pairs, ("Taken over from earlier", str(cached))] if cached else pairs
+    if not ages:
+        return pairs
+    return [*pairs, ("Taken over from earlier", f"{len(ages)}, the oldest {words.duration(max(ages))} old")]
 
 
 def _images(data: SearchData) -> Pairs:

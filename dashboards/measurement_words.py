@@ -18,9 +18,11 @@ class MeasurementTable:
     lines: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def measurement_table(measurements: Sequence[MeasurementView]) -> MeasurementTable:
-    """Conditions first, since figures of different ones may not be compared; then what was found, then remarks."""
+def measurement_table(measurements: Sequence[MeasurementView], now: float) -> MeasurementTable:
+    """Conditions first, since figures of different ones may not be compared; then what was found, then remarks.
+    now: UTC seconds, which ages are told by."""
     lines = [(what, tuple(tell(one) for one in measurements)) for what, tell in _LINES]
+    lines.append(("Remarks", tuple(_remarks(one, now) for one in measurements)))
     return MeasurementTable(tuple(one.time for one in measurements), tuple(lines))
 
 
@@ -72,8 +74,9 @@ def _told(value: Any) -> str:
     return words.significant(value) if isinstance(value, float) else str(value)
 
 
-def _remarks(m: MeasurementView) -> str:
-    cached = ["taken over from an earlier measurement"] if m.is_cached else []
+def _remarks(m: MeasurementView, now: float) -> str:
+    age = words.duration(max(0.0, now - m.time))
+    cached = [f"taken over from an earlier measurement, {age} old"] if m.is_cached else []
     return ", ".join([*(str(flag) for flag in m.figures["flags"]), *cached]) or "none"
 
 
@@ -84,6 +87,7 @@ _LINES: tuple[tuple[str, Callable[[MeasurementView], Any]], ...] = (
     ("Runtime", lambda m: m.runtime),
     ("Precision", lambda m: m.precision),
     ("Batch of the latency", lambda m: str(m.batch_size)),
+    ("Cache", lambda m: str(m.figures.get("cache", "hot"))),
     ("Protocol", lambda m: m.protocol),
     ("Software", _software),
     ("State of the device", _state),
@@ -101,5 +105,4 @@ _LINES: tuple[tuple[str, Callable[[MeasurementView], Any]], ...] = (
     ("Time to build (s)", _figure("build_seconds")),
     ("First call (ms)", _figure("first_call_ms")),
     ("Time of the measurement (s)", _figure("seconds")),
-    ("Remarks", _remarks),
 )

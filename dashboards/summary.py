@@ -208,7 +208,8 @@ def _device(data: SearchData) -> Figure:
 
 def _conditions(conditions: Conditions) -> str:
     threads = "1 thread" if conditions.threads == 1 else f"{conditions.threads} threads"
-    return f"{threads}, {conditions.runtime} {conditions.precision}, batch {conditions.batch_size}"
+    cold = ", cold cache" if conditions.cache == "cold" else ""
+    return f"{threads}, {conditions.runtime} {conditions.precision}, batch {conditions.batch_size}{cold}"
 
 
 def _images(data: SearchData) -> Figure:

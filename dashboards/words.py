@@ -47,7 +47,7 @@ def scaled(value: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """`45 s`, `3 min 20 s`, `7 h 5 min`."""
+    """`45 s`, `3 min 20 s`, `7 h 5 min`, `12 d 3 h`."""
     if seconds is None:
         return "–"
     whole = round(seconds)
@@ -55,7 +55,9 @@ def duration(seconds: float | None) -> str:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
 def moment(seconds: float | None) -> str:

@@ -279,11 +279,12 @@ def _rungs(by_rung: Mapping[str, Mapping[str, float]]) -> list[str]:
 def _measured(found: Mapping[str, Any]) -> str:
     bounds = interval("latency_ms", (found["latency_ms_low"], found["latency_ms_high"]))
     flags = f"; {', '.join(found['flags'])}" if found["flags"] else ""
-    cached = "; taken over from an earlier measurement" if found["cached"] else ""
+    cached = f"; taken over, {duration(found['age_seconds'])} old" if found["cached"] else ""
+    cold = ", cold cache" if found.get("cache") == "cold" else ""
     return (
         f"{found['time']}  latency_ms {number('latency_ms', found['latency_ms'])} ({bounds}), {found['num_samples']} "
-        f"calls at batch {found['batch_size']}, {found['runtime']} {found['precision']}, {found['threads']} thread(s), "
-        f"{found['device_name']}{flags}{cached}"
+        f"calls at batch {found['batch_size']}, {found['runtime']} {found['precision']}, "
+        f"{found['threads']} thread(s){cold}, {found['device_name']}{flags}{cached}"
     )
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 def run(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The search's YAML file.")],
     overrides: Set = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure what was measured before too: --set cost.again=true.")
+    ] = False,
     db: Database = None,
 ) -> int:
     """Run a search, to its front and its report."""
@@ -24,7 +27,7 @@ def run(
     from search.cli.progress import shown
     from search.config import load
 
-    checked = load(config, overrides or ())
+    checked = load(config, [*(overrides or ()), *(["cost.again=true"] if again else [])])
     with shown() as progress:
         ended = launch.start(checked, db, progress.line, progress.status)
     return conclude(ended, db)
@@ -52,6 +55,7 @@ def resume(
 def conclude(ended: Ended, db: str | None) -> int:
     """Prints the front, writes the report, and returns the exit code."""
     from dashboards.report import write_report
+    from search import morning
     from search.cli import look_text
     from search.errors import NoFeasibleCandidate
     from search.front import front_view
@@ -70,10 +74,13 @@ def conclude(ended: Ended, db: str | None) -> int:
         with store.read() as reader:
             view = front_view(reader, search_by_name(reader, ended.search))
             path = write_report(reader, ended.search, ended.artifacts / "report.html")
+            summed = morning.of(reader, view)
     finally:
         store.close()
     typer.echo(look_text.front(view, everything=False))
     typer.echo(f"report: {path}")
+    told = morning.tell(summed, ended.artifacts, view.search.config.get("notify", {}).get("webhook"))
+    typer.echo("\n".join(told))
     if not view.front:
         raise NoFeasibleCandidate(f"search {ended.search}: no candidate finished within its constraints")
     return 0

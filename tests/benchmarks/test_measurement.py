@@ -1,11 +1,17 @@
 """What a measurement takes, and how well it repeats, in one process and in fresh ones.
 
 pytest -s -m benchmark tests/benchmarks/test_measurement.py
+
+The later ones ask for an idle machine; PARETOVIT_BENCH_PROCESSES (10) and PARETOVIT_BENCH_CANDIDATES (40) make them
+shorter.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import random
 import statistics
 import subprocess
 import sys
@@ -15,7 +21,9 @@ import pytest
 import torch
 from torch.utils.benchmark import Timer
 
-from spaces.spec import ArchSpec
+from spaces.registry import make_space
+from spaces.spec import ArchSpec, Task
+from workers.job import Measurement
 from workers.measure import inputs, protocol
 from workers.runtimes import torch_runtime
 from workers.settings import CostSettings
@@ -100,3 +108,110 @@ def test_repeats_in_fresh_processes(name):
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(NUM_PROCESSES)]
     found = [json.loads(run.stdout) for run in runs]
     print(json.dumps({name: summary(found), "processes": NUM_PROCESSES}))
+
+
+NUM_FRESH = int(os.environ.get("PARETOVIT_BENCH_PROCESSES", "10"))
+NUM_CANDIDATES = int(os.environ.get("PARETOVIT_BENCH_CANDIDATES", "40"))
+SECONDS_A_CANDIDATE = 3.0
+
+BESIDE = """
+import json, sys
+from dataclasses import asdict
+import torch
+from torch.utils.benchmark import Timer
+from spaces.registry import make_space
+from spaces.spec import ArchSpec, Task
+from workers.job import Measurement
+from workers.measure import inputs, protocol
+from workers.runtimes import torch_runtime
+from workers.settings import CostSettings
+spec = ArchSpec.from_dict(json.loads(sys.argv[1]))
+found = asdict(protocol.measure(spec, CostSettings(device="cpu"))) | {"samples": ""}
+torch.set_num_threads(1)
+call = torch_runtime.build(spec, torch.device("cpu")).call(inputs.batch(inputs.prepare(spec, None), 1))
+with torch.inference_mode():
+    timed = Timer("call()", globals={"call": call}).blocked_autorange(min_run_time=1.5)
+print(json.dumps({"ours": found, "blocked_autorange_ms": timed.median * 1e3}))
+"""
+ROGUE = "while True: pass"
+
+
+def fresh(spec: ArchSpec) -> dict:
+    command = [sys.executable, "-c", BESIDE, json.dumps(spec.to_dict())]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def scatter(values: list[float]) -> float:
+    return statistics.stdev(values) / statistics.median(values)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_fresh_processes_repeat_and_agree_with_torchs_own_timer(name):
+    """On an idle machine: both in each process, one after the other, hot caches."""
+    found = [fresh(SPECS[name]) for _ in range(NUM_FRESH)]
+    ours = [one["ours"]["latency_ms"] for one in found]
+    theirs = [one["blocked_autorange_ms"] for one in found]
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    flagged = sum(bool(one["ours"]["flags"]) for one in found)
+    told = {
+        "cv": scatter(ours),
+        "cv_of_blocked_autorange": scatter(theirs),
+        "ratio": statistics.median(ratios),
+    }
+    print(json.dumps({name: {key: round(value, 4) for key, value in told.items()}, "flagged": flagged}))
+    assert told["cv"] <= max(0.03, told["cv_of_blocked_autorange"])
+    assert abs(told["ratio"] - 1) <= 0.03
+    assert flagged <= 0.05 * NUM_FRESH
+
+
+def drawn(count: int, preset: str = "small", side: int = 64) -> list[ArchSpec]:
+    """Different candidates of a preset, at random."""
+    space = make_space(Task(side, 3, 10), preset, None, {})
+    rng, found = random.Random(0), {}
+    while len(found) < count:
+        spec = space.spec(space.sample(rng))
+        found[spec.digest] = spec
+    return list(found.values())
+
+
+def order(one: Measurement, other: Measurement) -> int:
+    """-1 where one is faster for sure, 1 where the other is, 0 where their intervals overlap."""
+    if one.latency_ms_high < other.latency_ms_low:
+        return -1
+    return int(other.latency_ms_high < one.latency_ms_low)
+
+
+def test_two_passes_rank_candidates_alike_where_intervals_are_disjoint():
+    specs = drawn(NUM_CANDIDATES)
+    passes = [[protocol.measure(spec, CostSettings(device="cpu")) for spec in specs] for _ in range(2)]
+    pairs = list(itertools.combinations(range(len(specs)), 2))
+    orders = [[order(one[a], one[b]) for a, b in pairs] for one in passes]
+    discordant = sum(first * second < 0 for first, second in zip(*orders, strict=True))
+    print(json.dumps({"candidates": len(specs), "pairs": len(pairs), "discordant": discordant}))
+    assert discordant == 0
+
+
+def test_a_rogue_process_on_every_core_leaves_no_figure_wrong_and_unflagged():
+    """Idle and loaded in turn, so that a machine whose speed changes is told from a bad protocol."""
+    wrong, pairs = [], []
+    for spec in [*SPECS.values(), *drawn(max(1, NUM_CANDIDATES // 10))]:
+        idle = protocol.measure(spec, CostSettings(device="cpu"))
+        rogues = [subprocess.Popen([sys.executable, "-c", ROGUE]) for _ in range(os.cpu_count() or 1)]
+        try:
+            loaded = protocol.measure(spec, CostSettings(device="cpu"))
+        finally:
+            for rogue in rogues:
+                rogue.kill()
+                rogue.wait()
+        pairs.append((idle.latency_ms, loaded.latency_ms, list(loaded.flags)))
+        if not loaded.flags and abs(loaded.latency_ms / idle.latency_ms - 1) > 0.05:
+            wrong.append(spec.digest)
+    print(json.dumps({"idle, loaded, flags": pairs, "silently wrong": wrong}))
+    assert wrong == []
+
+
+def test_a_candidate_of_the_small_preset_takes_three_seconds_with_its_building():
+    found = [protocol.measure(spec, CostSettings(device="cpu")) for spec in drawn(NUM_CANDIDATES)]
+    seconds = [one.seconds for one in found]
+    print(json.dumps({"median": round(statistics.median(seconds), 2), "longest": round(max(seconds), 2)}))
+    assert statistics.median(seconds) <= SECONDS_A_CANDIDATE

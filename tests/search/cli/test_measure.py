@@ -70,7 +70,11 @@ def test_a_model_that_fails_is_named_with_its_reason_and_the_others_are_shown(ca
     "arguments, message",
     [
         ([], "--timm vit_tiny_patch16_224"),
-        (["digits", "3"], "--timm vit_tiny_patch16_224"),
+        (["--timm", "resnet18", "--runtime", "tensorflow"], "--runtime: 'tensorflow' is none of torch, torch-compile"),
+        (["--timm", "resnet18", "--precision", "fp8"], "--precision: 'fp8' is none of auto, fp32, bf16, fp16, int8"),
+        (["--timm", "resnet18", "--cache", "warm"], "--cache: 'warm' is none of hot, cold"),
+        (["--timm", "resnet18", "--device", "cpu", "--precision", "int8"], "torch offers fp32, bf16, fp16 on a CPU"),
+        (["--timm", "resnet18", "--device", "cpu", "--runtime", "cuda-graph"], "cuda-graph does not measure on a CPU"),
         (["--timm", "resnett18"], "near: resnet18"),
         (["--timm", "resnet18", "--device", "cuda:9"], "'cuda:9' is not here; there is cpu"),
         (["--timm", "resnet18", "--device", "tpu"], "none of auto, cpu, cuda, cuda:N"),
@@ -88,9 +92,12 @@ def test_mistakes_are_told_in_one_or_two_lines(capsys, arguments, message):
     assert len(shown.err.strip().splitlines()) <= 2
 
 
-def test_onnxruntime_is_measured_by_name_and_an_unknown_runtime_is_refused(capsys):
+def test_runtime_precision_and_cache_are_those_asked_for_and_named(capsys):
+    model = ["--timm", "vit_tiny_patch16_224", *SMALL]
+    assert main(["measure", *model, "--precision", "bf16", "--cache", "cold", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["results"]
+    assert (found["runtime"], found["precision"], found["cache"]) == ("torch", "bf16", "cold")
+    assert found["age_seconds"] is None
     pytest.importorskip("onnxruntime")
-    assert main(["measure", "--timm", "vit_tiny_patch16_224", *SMALL, "--runtime", "onnxruntime"]) == 0
-    assert "; onnxruntime, fp32; protocol" in capsys.readouterr().out
-    assert main(["measure", "--timm", "vit_tiny_patch16_224", "--runtime", "tensorflow"]) == 2
-    assert "--runtime: 'tensorflow' is none of torch, onnxruntime" in capsys.readouterr().err
+    assert main(["measure", *model, "--runtime", "onnxruntime"]) == 0
+    assert "; onnxruntime, fp32, hot cache; protocol" in capsys.readouterr().out
