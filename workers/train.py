@@ -186,9 +186,11 @@ def _clip(parameters: Sequence[nn.Parameter], limit: float) -> Tensor:
     The bits of torch.nn.utils.clip_grad_norm_, in half its time for a small network: that sorts them by device first.
     """
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    each: Any = torch._foreach_norm(gradients)  # pyright: ignore[reportPrivateImportUsage]
+    norm = torch.linalg.vector_norm(torch.stack(each))
     if limit:
-        torch._foreach_mul_(gradients, torch.clamp(limit / (norm + 1e-6), max=1.0))
+        coefficient = torch.clamp(limit / (norm + 1e-6), max=1.0)
+        torch._foreach_mul_(gradients, coefficient)  # pyright: ignore[reportPrivateImportUsage]
     return norm
 
 
