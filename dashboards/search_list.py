@@ -39,7 +39,7 @@ def entry(reader: Reader, search: SearchRow) -> Entry:
         objectives=summary.objectives([quantity.name for quantity in view.objectives]),
         notice=summary.notice(search),
         reason=search.reason or "",
-        progress=summary.progress(search, candidate_counts(reader, search.id)),
+        progress=summary.progress(search, candidate_counts(reader, search.id), search.beat_time or 0.0),
         figures=tuple(_figures(view)),
     )
 

@@ -18,9 +18,12 @@ from search import config_errors, config_yaml
 from search.config_sections import (
     NAME,
     NAME_RULE,
+    USUAL_CANDIDATES,
     BaselineSettings,
     Bound,
+    BudgetSettings,
     FinalistSettings,
+    NotifySettings,
     SearchSettings,
     Section,
     SpaceSettings,
@@ -54,8 +57,10 @@ class SearchConfig(Section):
     cost: CostSettings = CostSettings()
     training: RecipeSettings = RecipeSettings()
     search: SearchSettings = SearchSettings()
+    budget: BudgetSettings = BudgetSettings()
     limits: LimitSettings = LimitSettings()
     finalists: FinalistSettings = FinalistSettings()
+    notify: NotifySettings = NotifySettings()
     baselines: dict[str, BaselineSettings] | None = None
     artifacts: str | None = None
     _origins: Origins = PrivateAttr(default_factory=Origins)
@@ -99,6 +104,8 @@ class SearchConfig(Section):
         rungs, epochs = self.search.rungs, self.training.epochs
         if not isinstance(rungs, str) and rungs[-1] != epochs:
             raise ValueError(f"search.rungs: {list(rungs)} has to end at training.epochs, which is {epochs}")
+        if self.search.max_candidates == "none" and not self._ends_in_time:
+            raise ValueError("search.max_candidates: none never ends; give search.deadline or a budget too")
         for constraint in parse_constraints(self.constraints):
             if constraint.baseline is not None and constraint.baseline not in self.baseline_names:
                 known = ", ".join(self.baseline_names) or "none"
@@ -106,6 +113,10 @@ class SearchConfig(Section):
                     f"constraints.{constraint.name}: unknown baseline {constraint.baseline!r}; known: {known}"
                 )
         return self
+
+    @property
+    def _ends_in_time(self) -> bool:
+        return self.search.deadline is not None or self.budget.is_limited
 
     @property
     def baseline_names(self) -> tuple[str, ...]:
@@ -128,6 +139,13 @@ class SearchConfig(Section):
         """The same with this preset spelled out."""
         return self.model_copy(update={"space": self.space.model_copy(update={"preset": preset})})
 
+    def with_most_candidates(self) -> SearchConfig:
+        """The same with the number of candidates that `auto` stands for."""
+        if self.search.max_candidates != "auto":
+            return self
+        most = "none" if self._ends_in_time else USUAL_CANDIDATES
+        return self.model_copy(update={"search": self.search.model_copy(update={"max_candidates": most})})
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, every default spelled out; `from_dict` takes them back."""
         return self.model_dump(mode="json")
@@ -149,15 +167,14 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> SearchConfig:
 def load_text(text: str, overrides: Sequence[str] = (), name: str = "standard input") -> SearchConfig:
     """The same of a text, which has no folder: its paths have to be absolute. JSON is YAML."""
     document = config_yaml.parse(text, name)
-    for path in (*_PATHS, ("artifacts",)):
+    for path in _PATHS:
         given: Any = document.values
         for key in path:
             given = given.get(key) if isinstance(given, dict) else None
         if (
             isinstance(given, str)
-            and given
-            and "://" not in given
-            and not Path(given).expanduser().is_absolute()
+            and _is_local(given)
+            and not _expanded(given, path, document.origins).is_absolute()
         ):
             problem = f"{shown(given)} is relative, and {name} has no folder; give an absolute path"
             raise UsageError(document.origins.message(path, problem))
@@ -223,8 +240,10 @@ _SECTIONS: dict[str, Any] = {
     "training.distillation": DistillationSettings,
     "training.distillation.teacher": TeacherSettings,
     "search": SearchSettings,
+    "budget": BudgetSettings,
     "limits": LimitSettings,
     "finalists": FinalistSettings,
+    "notify": NotifySettings,
     "baselines": BaselineSettings,
 }
 

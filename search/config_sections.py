@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from search import deadline
+from search import deadline, notify
 from search.config_errors import nearest
 from search.config_yaml import shown
 from spaces import registry
@@ -19,6 +20,10 @@ REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 """A class of the user's, `module:Class`."""
 
 WEIGHTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,94}")
+MOST_CANDIDATES = 1_000_000
+USUAL_CANDIDATES = 50
+"""Of a search that nothing else ends."""
+
 NAME_RULE = "needs 1 to 80 letters, digits, dots, dashes or underscores, and no dot or dash in front"
 
 
@@ -51,6 +56,12 @@ def _workers(value: Any) -> Any:
     raise ValueError(f"{shown(value)} is neither auto nor a whole number from 1 to 4096")
 
 
+def _most(value: Any) -> Any:
+    if value in ("auto", "none") or (type(value) is int and 1 <= value <= MOST_CANDIDATES):
+        return value
+    raise ValueError(f"{shown(value)} is none of auto, none, or a whole number from 1 to {MOST_CANDIDATES}")
+
+
 def _bound(value: Any) -> Any:
     if isinstance(value, str) or type(value) in (int, float):
         return value
@@ -67,7 +78,8 @@ class SearchSettings(Section):
     rungs: cumulative epochs after which a candidate has to earn its next ones, the last equal to
         training.epochs; `auto` for a geometric ladder with sampler `auto` and none with Optuna's; `none`
         trains everything in full.
-    max_candidates: architectures to propose; rejected and failed ones count.
+    max_candidates: architectures to propose; rejected and failed ones count. `none` for as many as there is time for;
+        `auto` for that where a deadline or a budget ends the search, else 50.
     deadline: "HH:MM", a duration such as 8h or 1h30m, or ISO 8601; None for no deadline.
     workers: jobs at a time; `auto` by the machine.
     engine: `ray`, or `inline` for one job at a time in the driver.
@@ -78,7 +90,7 @@ class SearchSettings(Section):
 
     sampler: Literal["auto", "random", "tpe", "nsga2", "gp"] = "auto"
     rungs: Annotated[Literal["auto", "none"] | tuple[int, ...], BeforeValidator(_rungs)] = "auto"
-    max_candidates: int = 50
+    max_candidates: Annotated[Literal["auto", "none"] | int, BeforeValidator(_most)] = "auto"
     deadline: str | None = None
     workers: Annotated[Literal["auto"] | int, BeforeValidator(_workers)] = "auto"
     engine: Literal["ray", "inline"] = "ray"
@@ -87,7 +99,6 @@ class SearchSettings(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _within("max_candidates", self.max_candidates, 1, 1_000_000)
         _within("seed", self.seed, 0, 2**31 - 1)
         if self.deadline is not None:
             try:
@@ -98,12 +109,57 @@ class SearchSettings(Section):
             _check_ladder(self.rungs)
         return self
 
+    @property
+    def most_candidates(self) -> float:
+        """Infinite where time ends the search."""
+        return self.max_candidates if isinstance(self.max_candidates, int) else math.inf
+
 
 def _check_ladder(rungs: Sequence[int]) -> None:
     if rungs[0] < 1:
         raise ValueError(f"rungs: {list(rungs)} starts below 1 epoch")
     if any(low >= high for low, high in itertools.pairwise(rungs)):
         raise ValueError(f"rungs: {list(rungs)} is not increasing; sort it and leave no epoch twice")
+
+
+class BudgetSettings(Section):
+    """What a search may spend, beside `search.max_candidates` and `search.deadline`; None for no limit. When one is
+    used up, nothing more starts, and trainings end with the epoch they are at.
+
+    hours: in which the search is driven; what it is paused for does not count. device_hours: in which workers are in
+        jobs, all workers together. epochs: trained by candidates, baselines and a teacher.
+    energy_kwh: drawn by the device while the search is driven. disk_gb: of the search's checkpoints.
+    """
+
+    hours: float | None = None
+    device_hours: float | None = None
+    epochs: int | None = None
+    energy_kwh: float | None = None
+    disk_gb: float | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name, value in self:
+            if value is not None and not 0 < value < 1e9:
+                raise ValueError(f"{name}: {value} is no amount to spend; give a positive number")
+        return self
+
+    @property
+    def is_limited(self) -> bool:
+        return any(value is not None for _, value in self)
+
+
+class NotifySettings(Section):
+    """webhook: address that the morning summary is posted to, as JSON, when the search has ended; None for nobody."""
+
+    webhook: str | None = None
+
+    @field_validator("webhook")
+    @classmethod
+    def _check_webhook(cls, webhook: str | None) -> str | None:
+        if webhook is not None:
+            notify.check(webhook)
+        return webhook
 
 
 class SpaceSettings(BaseModel):

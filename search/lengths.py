@@ -68,6 +68,23 @@ class Lengths:
         middle += math.log(work.size)
         return Length(math.exp(middle), math.exp(middle - _Z * doubt), math.exp(middle + _Z * doubt))
 
+    def mean(self, kind: Kind) -> Length:
+        """Of the jobs of a kind of candidates, of an epoch where they train. Nothing at all where none had to be done:
+        figures that were measured before take no time."""
+        found = [(past.size, took) for past, took in self.done if past.kind == kind and past.candidate > 0]
+        if not found:
+            return Length(0.0, 0.0, 0.0)
+        return self.about([seconds / size for size, seconds in found], [size for size, _ in found])
+
+    @staticmethod
+    def about(values: Sequence[float], weights: Sequence[float] | None = None) -> Length:
+        """The mean of a few, and where that of many more probably lies: within two standard errors, and a tenth at
+        least. Raises ValueError of none."""
+        mean = fmean(values, weights)
+        error = math.sqrt(_spread(values) / max(1, len(values) - 1) / len(values))
+        share = min(0.9, max(0.1, 2 * error / mean))
+        return Length(mean, mean * (1 - share), mean * (1 + share))
+
     def _training(self, work: Work) -> tuple[float, float] | None:
         """Mean and standard deviation of log seconds an epoch."""
         own = self._own.get(work.candidate)

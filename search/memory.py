@@ -70,6 +70,10 @@ class Memory:
         """Whether what learns from the teacher cannot be trained yet."""
         return TEACHER in self.states and self.states[TEACHER] != CandidateState.FINISHED
 
+    def is_full(self, exhausted: bool) -> bool:
+        """Whether nothing more will be proposed. exhausted: there is nothing left to."""
+        return exhausted or len(self.seen) >= self.plan.config.search.most_candidates
+
     @property
     def next_number(self) -> int:
         return max(self.seen, default=0) + 1

@@ -33,9 +33,10 @@ def of_candidate(row: Candidate, plan: Plan) -> str | None:
 
 
 def of_search(states: Collection[CandidateState], plan: Plan) -> str:
-    """Counts, for a line that stays: `7 of 24 candidates: 2 finished, 4 waiting, 1 rejected`."""
+    """Counts, for a line that stays: `7 of 24 candidates: 2 finished, 4 waiting, 1 rejected`; without the 24 where time
+    ends the search."""
     counts = Counter(states)
     listed = ", ".join(f"{counts[state]} {state}" for state in CandidateState if counts[state])
-    return f"{len(states)} of {plan.config.search.max_candidates} candidates" + (
-        f": {listed}" if listed else ""
-    )
+    most = plan.config.search.max_candidates
+    of = f" of {most}" if isinstance(most, int) else ""
+    return f"{len(states)}{of} candidates" + (f": {listed}" if listed else "")

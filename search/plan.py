@@ -119,7 +119,7 @@ def make_plan(
     names, by how it names them. Raises SpaceError when the space cannot be made for these images.
     """
     task = Task(data.image_size, data.channels, len(data.class_names))
-    config = config.with_preset(config.space.preset or preset_for(task.image_size))
+    config = config.with_preset(config.space.preset or preset_for(task.image_size)).with_most_candidates()
     families, by_name = by_own_names(config.space.families, own or {})
     space = make_space(task, config.space.preset, families, config.space.ranges, informed, by_name)
     baselines = _baselines(config, space)

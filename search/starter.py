@@ -112,7 +112,7 @@ training:
 {_line(f"batch_size: {batch}", "images a step")}
 
 search:
-{_line(f"max_candidates: {candidates}", "architectures to try")}
+{_candidates(candidates, wish.deadline)}
 {_line("rungs: auto", "train in stages and go on with the best; none trains all in full")}
 {_deadline(wish.deadline)}
 {_line("workers: auto", f"here: {trainings}")}
@@ -128,6 +128,12 @@ def _limits(limits: Mapping[str, float | str]) -> str:
 
 def _bound(bound: float | str) -> str:
     return _text(bound) if isinstance(bound, str) else f"{bound:g}"
+
+
+def _candidates(number: int, deadline: str | None) -> str:
+    if deadline is None:
+        return _line(f"max_candidates: {number}", "architectures to try")
+    return _line("max_candidates: none", "as many architectures as there is time for; or a number")
 
 
 def _deadline(deadline: str | None) -> str:

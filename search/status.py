@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from search import executions, screened, waiting
+from search import executions, foreseen, screened, waiting
 from search.front import front_view
 from search.states import JobState, SearchState
 from search.store.read.candidates import candidate
@@ -43,6 +43,7 @@ def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
     if search.state == SearchState.INTERRUPTED:
         jobs[JobState.PENDING] += jobs[JobState.RUNNING]
         jobs[JobState.RUNNING] = 0
+    counts, epochs = candidate_counts(session, search.id), num_epochs(session, search.id)
     return {
         "search": {
             "name": search.name,
@@ -52,10 +53,11 @@ def status_of(session: Reader | Session, search: SearchRow) -> dict[str, Any]:
             "ended": iso(search.ended),
             "reason": search.reason,
         },
-        "candidates": _plain(candidate_counts(session, search.id)),
+        "candidates": _plain(counts),
         "baselines": _plain(candidate_counts(session, search.id, role="baseline")),
         "jobs": _plain(jobs),
-        "epochs": num_epochs(session, search.id),
+        "epochs": epochs,
+        "forecasts": foreseen.against_fact(search, sum(counts.values()), epochs),
         "best": _best(session, search),
         "teacher": teacher_of(session, search),
         "drift": told(session, search.id),

@@ -69,8 +69,11 @@ def _status(row: QueueRow, rows: list[QueueRow]) -> dict[str, Any]:
         "baselines": {str(one): 0 for one in CandidateState},
         "jobs": {str(one): 0 for one in JobState},
         "epochs": 0,
+        "forecasts": [],
         "best": None,
         "teacher": None,
+        "drift": None,
+        "executions": {},
         "screen": None,
         "queue": None if is_failed else entry(row, rows),
     }

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from workers.counting import plain
 from workers.distillation_settings import DistillationSettings
 
 STRICT: dict[str, Any] = {"extra": "forbid"}
@@ -92,12 +93,14 @@ class DataSettings:
     def _check_source(self) -> None:
         """What is needed beside the source, and what it has no use for."""
         if self.source == "huggingface":
-            if (self.path is None) == (self.name is None):
+            if self.path is None and self.name is None:
+                raise ValueError("name: source 'huggingface' needs a name, or the path of a saved data set")
+            if self.path is not None and self.name is not None:
                 raise ValueError(
-                    "name: source 'huggingface' needs a name or the path of a saved data set, not both"
+                    "name: source 'huggingface' takes a name or the path of a saved data set, not both; remove one"
                 )
         elif self.source != "digits" and not self.path:
-            raise ValueError(f"path: source {self.source!r} needs the folder of its images")
+            raise ValueError(f"path: source {self.source!r} needs the {_PLACES[self.source]}")
         if self.source == "torchvision" and not self.name:
             raise ValueError("name: source 'torchvision' needs the name of a data set, such as CIFAR10")
         of_names = ("torchvision", "huggingface")
@@ -194,7 +197,10 @@ class RecipeSettings:
         for name, (low, high) in _KNOBS.items():
             value = getattr(self, name)
             if value is not None:
-                _within(name, value, low, self.epochs if name.endswith("_epochs") else high)
+                if name.endswith("_epochs"):
+                    _within(name, value, low, self.epochs, " (training.epochs)")
+                else:
+                    _within(name, value, low, high)
         if self.threads != "auto":
             if type(self.threads) is not int:
                 raise ValueError(f"threads: {self.threads!r} is neither auto nor a whole number")
@@ -308,14 +314,19 @@ class LimitSettings:
 
     step_seconds: longest silence inside one job, enforced in the worker. job_seconds: longest job, enforced by the
     driver. checkpoint_minutes: a training that takes longer writes a checkpoint as often, at the ends of epochs.
+    disk_reserve_gb: as long as less is free where the artifacts are, the driver starts no job; 0 for never.
     """
 
     step_seconds: float = 300.0
     job_seconds: float = 24 * 3600.0
     max_attempts: int = 3
+    checkpoint_minutes: float = 10.0
+    disk_reserve_gb: float = 1.0
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     def __post_init__(self) -> None:
+        _within("checkpoint_minutes", self.checkpoint_minutes, 0.01, 1440)
+        _within("disk_reserve_gb", self.disk_reserve_gb, 0, 1e6)
         _within("step_seconds", self.step_seconds, 1, 86_400)
         _within("job_seconds", self.job_seconds, 1, 30 * 86_400)
         _within("max_attempts", self.max_attempts, 1, 20)
@@ -344,8 +355,19 @@ def _device(given: Any) -> str:
     return text
 
 
-def _within(name: str, value: float, low: float, high: float) -> None:
+_PLACES = {
+    "folder": "folder of its images",
+    "idx": "folder of its files",
+    "npz": "file of its arrays",
+    "torchvision": "folder that the data set is in",
+    "webdataset": "folder of its tar files",
+}
+"""What `path` names, by source."""
+
+
+def _within(name: str, value: float, low: float, high: float, bound: str = "") -> None:
+    """bound: what the upper end is, in words."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name}: {value} is not a number to use")
     if not low <= value <= high:
-        raise ValueError(f"{name}: {value} is outside {low:g} to {high:g}")
+        raise ValueError(f"{name}: {value} is outside {plain(low)} to {plain(high)}{bound}")

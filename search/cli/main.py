@@ -25,6 +25,7 @@ from search.cli import (
     look,
     measure,
     pick,
+    plan,
     run,
     serve,
     space,
@@ -81,6 +82,7 @@ def _start(
 
 app.command("init", cls=Command)(init.init)
 app.command("validate", cls=Command)(validate.validate)
+app.command("plan", cls=Command)(plan.plan)
 app.command("run", cls=Command)(run.run)
 app.command("resume", cls=Command)(run.resume)
 app.command("pause", cls=Command)(asking.pause)

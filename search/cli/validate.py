@@ -29,6 +29,12 @@ def validate(
     print("\n".join(_report(checked, built)))
 
 
+def _most(candidates: int | str) -> str:
+    if isinstance(candidates, int):
+        return f"up to {candidates} candidates"
+    return "as many candidates as there is time for"
+
+
 def _report(checked: Checked, built: DryBuild) -> list[str]:
     from search import execution_checks, recipes
 
@@ -45,7 +51,7 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
         f"objectives   {', '.join(objective.name for objective in plan.objectives)}; constraints: {bounds}",
         f"baselines    {checked.baselines}",
         *([f"teacher      {plan.teacher.name}, {plan.teacher.made}"] if plan.teacher else []),
-        f"training     up to {limit} candidates, {_stages(plan.rungs)}",
+        f"training     {_most(limit)}, {_stages(plan.rungs)}",
         f"recipe       {recipes.line(plan)}",
         f"execution    {execution_checks.line(plan)}",
         f"dry build    {len(built.specs)} different candidates, {params} parameters",

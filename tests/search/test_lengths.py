@@ -77,3 +77,9 @@ def test_intervals_hold_the_share_that_they_say(off_by: float) -> None:
                 number += 1
             done.append((work, seconds))
     assert inside / number > SHARE_COVERED - 0.05
+
+
+def test_a_mean_counts_every_epoch_alike_and_what_was_never_done_takes_no_time() -> None:
+    lengths = Lengths([(training(1, epochs=1), 10.0), (training(2, epochs=3), 90.0), (training(-1), 900.0)])
+    assert lengths.mean(Kind.TRAIN).seconds == pytest.approx(25)
+    assert lengths.mean(Kind.MEASURE).seconds == 0

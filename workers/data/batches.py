@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from workers.augment import RandAugment
-from workers.data import balance, dataset, placing
+from workers.data import ahead, balance, dataset, placing
 from workers.data.dataset import Dataset
 from workers.data.listing import Beat
 from workers.data.resizing import resized
@@ -28,17 +29,14 @@ float32 [b, classes], what each shows how much of."""
 @dataclass(frozen=True)
 class DeviceSplit:
     """pixels: uint8 [n, size, size, channels], on the device of the labels, or on the host where they do not fit.
-    labels: int64 [n]."""
+    labels: int64 [n]. is_read: whether pixels do not stay in the memory that they are used from."""
 
     pixels: Tensor
     labels: Tensor
+    is_read: bool = False
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def take(self, chosen: Tensor | slice) -> Tensor:
-        """Pixels of some images, on the device of the labels."""
-        return placing.picked(self.pixels, chosen, self.labels.device)
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,9 @@ def to_device(data: Dataset, device: torch.device, beat: Beat = lambda: None) ->
     return DeviceData(
         splits={
             name: DeviceSplit(
-                placing.placed(images.pixels, device, stays), torch.from_numpy(images.labels).to(device)
+                placing.placed(images.pixels, device, stays),
+                torch.from_numpy(images.labels).to(device),
+                is_read=not stays,
             )
             for name, images in data.splits.items()
         },
@@ -215,46 +215,55 @@ def training_batches(data: DeviceData, batch_size: int, augment: Augment, seed: 
     changes = torch.arange(len(split), device=data.device) if is_drawn else order
     repeated = order.repeat_interleave(augment.repeats)[: len(split)]
     num_batches = batches_per_epoch(len(split), batch_size)
-    for chosen, places in zip(
-        torch.tensor_split(repeated, num_batches), torch.tensor_split(changes, num_batches), strict=True
-    ):
-        if shifts is None and flips is None:
-            pixels = split.take(chosen)
-        else:
-            pixels = _gather(
-                split,
-                chosen,
-                None if shifts is None else shifts[places],
-                None if flips is None else flips[places],
-            )
-        yield augment.apply(data, pixels, split.labels[chosen], rng, generator)
+    dealt_out = torch.tensor_split(repeated, num_batches)
+    with closing(_sources(split, dealt_out)) as sources:
+        for chosen, places, (source, inside) in zip(
+            dealt_out, torch.tensor_split(changes, num_batches), sources, strict=True
+        ):
+            if shifts is None and flips is None:
+                pixels = source[inside]
+            else:
+                pixels = _gather(
+                    source,
+                    inside,
+                    None if shifts is None else shifts[places],
+                    None if flips is None else flips[places],
+                )
+            yield augment.apply(data, pixels, split.labels[chosen], rng, generator)
 
 
 def evaluation_batches(data: DeviceData, split: str, batch_size: int) -> Iterator[Batch]:
     """All images of a split in their order, unchanged but for the normalisation."""
-    chosen = data.splits[split]
-    for start in range(0, len(chosen), batch_size):
-        end = start + batch_size
-        yield data.normalise(chosen.take(slice(start, end))), chosen.labels[start:end]
+    images = data.splits[split]
+    parts = [slice(start, start + batch_size) for start in range(0, len(images), batch_size)]
+    with closing(_sources(images, parts)) as sources:
+        for part, (source, inside) in zip(parts, sources, strict=True):
+            yield data.normalise(source[inside]), images.labels[part]
 
 
-def _gather(split: DeviceSplit, chosen: Tensor, shifts: Tensor | None, flips: Tensor | None) -> Tensor:
-    """Picks images, moves each by its shift (rows, columns) and mirrors it where its flip says, in one gather.
+def _sources(
+    split: DeviceSplit, chosen: Sequence[Tensor | slice]
+) -> Generator[tuple[Tensor, Tensor | slice]]:
+    """For every batch, pixels on the device that have its images, and at which places."""
+    if not split.is_read:
+        yield from ((split.pixels, places) for places in chosen)
+        return
+    device = split.labels.device
+    with closing(ahead.batches(split.pixels, chosen, device)) as read:
+        for pixels in read:
+            yield pixels, torch.arange(len(pixels), device=device)
 
-    It goes by one index a pixel, which takes a third to a half of the time that one by image, row and column does."""
-    pixels = split.pixels
-    if pixels.device != chosen.device:
-        pixels, chosen = split.take(chosen), torch.arange(len(chosen), device=chosen.device)
+
+def _gather(pixels: Tensor, chosen: Tensor | slice, shifts: Tensor | None, flips: Tensor | None) -> Tensor:
+    """Picks images, moves each by its shift (rows, columns) and mirrors it where its flip says, in one gather."""
+    assert isinstance(chosen, Tensor)
     size = pixels.shape[1]
     rows = columns = torch.arange(size, device=pixels.device)[None]
     if shifts is not None:
         rows, columns = _reflect(rows + shifts[:, 0], size), _reflect(columns + shifts[:, 1], size)
     if flips is not None:
         columns = torch.where(flips, size - 1 - columns, columns)
-    places = (chosen[:, None] * size + rows)[:, :, None] * size + columns[:, None, :]
-    if pixels.shape[3] == 1:
-        return pixels.take(places)[..., None]
-    return pixels.flatten(0, 2).index_select(0, places.flatten()).view(*places.shape, -1)
+    return pixels[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
 def _planes(pixels: Tensor) -> Tensor:

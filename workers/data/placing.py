@@ -8,19 +8,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from workers import memory_limit
 from workers.data.dataset import Dataset
 from workers.data.listing import Beat
 
 SHARE_OF_DEVICE = 0.4
-"""Of a GPU's free memory, that the images may take; the rest is the networks'."""
+"""Of a device's free memory, that the images may take; the rest is the networks'."""
 _ROWS_BYTES = 1 << 26
 
 
 def fits(num_bytes: int, device: torch.device) -> bool:
-    """Whether so many bytes of images are to be kept on a device. On a CPU they always are: what is mapped from the
-    cache is in memory as far as there is some."""
+    """Whether so many bytes of images are to be kept on a device. On a CPU, what is mapped from the cache is in memory
+    as far as there is some, and is read ahead where there is not."""
     if device.type != "cuda":
-        return True
+        return num_bytes <= SHARE_OF_DEVICE * memory_limit.free_bytes()
     free, _ = torch.cuda.mem_get_info(device)
     return num_bytes <= SHARE_OF_DEVICE * free
 
@@ -40,18 +41,11 @@ def notes(data: Dataset, stays: bool) -> dict[str, str]:
         size = sum(images.pixels.nbytes for images in data.splits.values()) / 1e6
         place = data.cached or "the host's memory"
         found["images"] = (
-            f"{size:,.0f} MB are read from {place} batch by batch; they do not fit on the device"
+            f"{size:,.0f} MB are read from {place} batch by batch, ahead; the device has no room for them"
         )
     if data.mended is not None:
         found["cache"] = data.mended
     return found
-
-
-def picked(pixels: Tensor, chosen: Tensor | slice, device: torch.device) -> Tensor:
-    """Some images of a split, on the device."""
-    if pixels.device != device and isinstance(chosen, Tensor):
-        chosen = chosen.to(pixels.device)
-    return pixels[chosen].to(device)
 
 
 def moments(pixels: np.ndarray, beat: Beat = lambda: None) -> tuple[np.ndarray, np.ndarray]:

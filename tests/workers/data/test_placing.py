@@ -1,12 +1,15 @@
+"""Where images are kept, and that they train alike wherever that is."""
+
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from workers.data import placing
+from workers.data import ahead, placing
 from workers.data.batches import Augment, DeviceData, evaluation_batches, to_device, training_batches
 from workers.data.dataset import Dataset, Images
 
@@ -47,16 +50,53 @@ def test_images_that_are_read_batch_by_batch_and_mended_files_are_noted() -> Non
     assert found["cache"] == "x.pixels: cut off; made again"
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("augment", [Augment(), Augment(max_shift=2, flip=True)])
-def test_streamed_images_train_as_resident_ones_do(augment: Augment, monkeypatch) -> None:
-    def epoch(data: DeviceData) -> list[torch.Tensor]:
-        batches = [*training_batches(data, 16, augment, 3), *evaluation_batches(data, "val", 16)]
-        return [part for batch in batches for part in batch]
+DEVICES = [CPU] + ([torch.device("cuda")] if torch.cuda.is_available() else [])
 
-    device = torch.device("cuda")
-    resident = to_device(images(), device)
+
+def epoch(data: DeviceData, augment: Augment) -> list[torch.Tensor]:
+    batches = [*training_batches(data, 16, augment, 3), *evaluation_batches(data, "val", 16)]
+    return [part for batch in batches for part in batch]
+
+
+def read(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> DeviceData:
+    """Images that have no room on the device."""
     monkeypatch.setattr(placing, "SHARE_OF_DEVICE", 0.0)
-    streamed = to_device(images(), device)
-    assert (resident.splits["train"].pixels.is_cuda, streamed.splits["train"].pixels.is_cuda) == (True, False)
-    assert all(torch.equal(*pair) for pair in zip(epoch(resident), epoch(streamed), strict=True))
+    data = to_device(images(), device)
+    assert all(split.is_read for split in data.splits.values())
+    assert all(split.pixels.device == CPU for split in data.splits.values())
+    return data
+
+
+@pytest.mark.parametrize("device", DEVICES, ids=str)
+@pytest.mark.parametrize("augment", [Augment(), Augment(max_shift=2, flip=True), Augment(repeats=3)])
+def test_images_that_are_read_batch_by_batch_train_as_resident_ones_do(
+    augment: Augment, device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resident = epoch(to_device(images(), device), augment)
+    streamed = epoch(read(device, monkeypatch), augment)
+    assert len(resident) == len(streamed)
+    assert all(torch.equal(one, other) for one, other in zip(resident, streamed, strict=True))
+
+
+def test_the_next_batches_are_read_while_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = threading.Semaphore(0)
+
+    def noted(*arguments: object) -> torch.Tensor:
+        begun.release()
+        return whole(*arguments)  # pyright: ignore[reportArgumentType]
+
+    whole = ahead._read
+    monkeypatch.setattr(ahead, "_read", noted)
+    batches = training_batches(read(CPU, monkeypatch), 10, Augment(), 0)
+    next(batches)
+    assert all(begun.acquire(timeout=10) for _ in range(1 + ahead.BATCHES))
+    assert not begun.acquire(blocking=False)
+    batches.close()  # pyright: ignore[reportAttributeAccessIssue]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("paretovit-ahead")]
+
+
+def test_what_reading_raises_is_raised_where_the_batch_was_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = read(CPU, monkeypatch)
+    monkeypatch.setattr(ahead, "_read", lambda *_: (_ for _ in ()).throw(OSError("the file is gone")))
+    with pytest.raises(OSError, match="the file is gone"):
+        next(training_batches(data, 10, Augment(), 0))
