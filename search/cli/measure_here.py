@@ -83,6 +83,10 @@ def cost_of(settings: Mapping[str, Any]) -> CostSettings:
         cost = CostSettings(**{"energy_seconds": 0, **settings})
     except ValueError as error:
         raise UsageError(f"measure: {error}") from None
+    from workers.device import too_many_threads
+
+    if problem := too_many_threads(cost.threads):
+        raise UsageError(f"measure: --threads: {problem}")
     kind = "cuda" if device_of(cost).is_cuda else "cpu"
     why_not = offered.refusal(cost.runtime, cost.used_precision, kind)
     why_not = why_not or offered.missing(cost.runtime, cost.used_precision, kind)

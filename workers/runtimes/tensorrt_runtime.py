@@ -31,7 +31,7 @@ class TensorRtModel:
     _engine: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        import tensorrt
+        import tensorrt  # pyright: ignore[reportMissingImports]
 
         with torch.cuda.device(self.device):
             runtime = tensorrt.Runtime(tensorrt.Logger(tensorrt.Logger.ERROR))
@@ -83,7 +83,7 @@ class TensorRtModel:
 
 def load(exported: Exported, device: torch.device, batch_size: int) -> TensorRtModel:
     """Builds an engine, which takes seconds to minutes. Raises CandidateError where TensorRT does not."""
-    import tensorrt
+    import tensorrt  # pyright: ignore[reportMissingImports]
 
     with torch.cuda.device(device):
         builder = tensorrt.Builder(tensorrt.Logger(tensorrt.Logger.ERROR))
