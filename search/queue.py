@@ -91,7 +91,7 @@ class Next(Enum):
 @dataclass(frozen=True)
 class Run:
     """How a run has ended. state: the search's as stored; None where it never began. code: of its process, 1 and 2
-    where it refused; None where nobody saw that. said: what it wrote as it refused. asked: the runner had asked for a
+    where it refused; None where nobody saw that. said: what it wrote as it refused. asked: somebody had asked for a
     pause. failures: before this one."""
 
     state: SearchState | None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PERSON = "person"
 RUNNER = "runner"
+_DRIVEN = (SearchState.QUEUED, SearchState.RUNNING, SearchState.DRAINING)
 _REASONS = {SearchState.PAUSED: "paused on request", SearchState.STOPPED: "stopped on request"}
 
 
@@ -170,8 +171,9 @@ def settle_undriven(session: Session, search: Search, wanted: Wanted) -> None:
 
 
 def _may_have_driver(row: Search) -> bool:
-    """Of another host only the silence of its driver is known, which proves nothing."""
-    if row.owner_host is None:
+    """Whether a request would be heard. Of another host only the silence of its driver is known, which proves nothing;
+    one whose search rests or has ended has only itself to end."""
+    if row.owner_host is None or SearchState(row.state) not in _DRIVEN:
         return False
     return lease.alive(row) or not lease.is_here(row)
 

@@ -238,11 +238,11 @@ class Runner:
         return why or "waits for its turn"
 
     def _has_asked(self, session: Session, row: Queue) -> bool:
-        """Whether this runner, or one before it, asked for the pause."""
+        """Whether anybody has asked for the pause: a runner, or a person, who holds the row while it is meant."""
         if row.search_id is None or row.started is None:
             return False
         newest = request_rows.newest(session, row.search_id, Ask.PAUSE)
-        return newest is not None and newest.created >= row.started and newest.payload.get("by") == RUNNER
+        return newest is not None and newest.created >= row.started
 
     def _wanted_by_others(self, session: Session, search: Search) -> Wanted:
         """What a driver that died would have brought its search to."""

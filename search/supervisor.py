@@ -53,14 +53,21 @@ class Child:
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            self.said(line.rstrip("\n"))
+        with process.stdout:
+            for line in process.stdout:
+                self.said(line.rstrip("\n"))
+
+    def let_go(self) -> None:
+        """Shuts the pipe by which a child knows that its supervisor is there."""
+        if self.process is not None and self.process.stdin is not None:
+            self.process.stdin.close()
 
     def died(self, now: float) -> None:
         """Notes a death, and when it may be started again."""
         self.deaths.append(now)
         while self.deaths and now - self.deaths[0] > WITHIN_SECONDS:
             self.deaths.popleft()
+        self.let_go()
         self.process = None
         self.given_up = len(self.deaths) >= MOST_DEATHS
         self.not_before = now + 2.0 ** (len(self.deaths) - 1) - 1.0
@@ -115,3 +122,5 @@ class Supervisor:
                     with contextlib.suppress(ProcessLookupError):
                         process.send_signal(signal.SIGTERM)
             time.sleep(STEP_SECONDS)
+        for child in self._children:
+            child.let_go()

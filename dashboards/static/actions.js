@@ -9,6 +9,7 @@
     const field = "confirms" in button.dataset ? button.form.elements.confirm : null;
     const address = button.dataset.ask + (field ? "?confirm=" + encodeURIComponent(field.value) : "");
     told.textContent = "Asking";
+    delete told.dataset.state;
     let text, done = false;
     try {
       const answer = await fetch(address, { method, signal: AbortSignal.timeout(120000) });

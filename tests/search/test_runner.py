@@ -202,6 +202,22 @@ def test_what_a_person_pauses_is_held_and_the_next_one_has_the_machine(
     assert not row(store, "first").held
 
 
+def test_a_pause_that_is_taken_back_before_the_runner_has_looked_holds_nothing(
+    runner: Runner, store: Store, started: Started
+) -> None:
+    submit(store, "first")
+    runner.step()
+    search = begin(store, started.processes[0], "first")
+    ask(store, "first", Ask.PAUSE)
+    leave(store, search, SearchState.PAUSED, "paused on request")
+    assert ask(store, "first", Ask.RESUME) is None
+    started.processes[0].code = 0
+    runner.step()
+    assert not row(store, "first").held
+    runner.step()
+    assert len(started.processes) == 2
+
+
 def test_a_claim_without_a_living_runner_is_taken_over_at_once(store: Store, started: Started) -> None:
     submit(store, "one")
     dead = subprocess.Popen([sys.executable, "-c", "pass"])
