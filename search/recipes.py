@@ -5,6 +5,7 @@ A search that began with an idle setting is not refused: nothing would be gained
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection
 from dataclasses import replace
@@ -13,6 +14,7 @@ from search.config import SearchConfig
 from search.plan import Plan
 from spaces import zoo
 from spaces.spec import ArchSpec
+from workers.counting import counted
 from workers.knobs import Knobs, fresh_recipe, knobs_of
 from workers.settings import FINE_TUNING
 
@@ -33,6 +35,9 @@ def check(plan: Plan) -> None:
     _check_rates(plan, fine_tuned, fresh)
     for fine_tunes in {True} if not fresh else {False} if not fine_tuned else {True, False}:
         _check_knobs(plan, knobs_of(plan.config.training, fine_tunes))
+    _check_folder(plan)
+    _check_loss(plan)
+    _check_shift(plan)
     _check_networks(plan)
 
 
@@ -79,6 +84,9 @@ def _check_rates(plan: Plan, fine_tuned: bool, fresh: bool) -> None:
     if training.frozen_epochs and training.backbone_rate == 0:
         text = "backbone_rate 0 freezes the layers below the classifier in all epochs; remove one of the two"
         raise config.error("training.frozen_epochs", text)
+    if training.layer_decay is not None and training.backbone_rate == 0:
+        text = "backbone_rate 0 freezes the layers that it would tell apart; remove one of the two"
+        raise config.error("training.layer_decay", text)
     if training.learning_rate is not None and not fresh:
         text = "everything here begins from pretrained weights, which go by head_rate; set that instead"
         raise config.error("training.learning_rate", text)
@@ -86,6 +94,10 @@ def _check_rates(plan: Plan, fine_tuned: bool, fresh: bool) -> None:
 
 def _check_knobs(plan: Plan, knobs: Knobs) -> None:
     config, training = plan.config, plan.config.training
+    if training.rand_augment_magnitude == 0 and knobs.rand_augment_ops:
+        drawn = counted(knobs.rand_augment_ops, "operation")
+        text = f"{drawn} of no strength an image; give rand_augment_ops: 0 for none"
+        raise config.error("training.rand_augment_magnitude", text)
     if training.rand_augment_magnitude and not knobs.rand_augment_ops:
         text = "does nothing where no operations are drawn; give rand_augment_ops, such as 2"
         raise config.error("training.rand_augment_magnitude", text)
@@ -97,6 +109,46 @@ def _check_knobs(plan: Plan, knobs: Knobs) -> None:
     if knobs.accumulation > batches:
         text = f"{knobs.accumulation} is more than the {batches} batches of an epoch; lower it, or batch_size"
         raise config.error("training.accumulation", text)
+
+
+def _check_loss(plan: Plan) -> None:
+    """Where labels have no share of the loss, what is said of their loss is idle."""
+    config, training, teacher = plan.config, plan.config.training, plan.teacher
+    distillation = training.distillation
+    if distillation is None or distillation.alpha < 1:
+        return
+    key = "training.distillation.alpha"
+    if distillation.kind == "token":
+        text = (
+            "the classifier of the class token would learn nothing, and half of every answer is its; lower it"
+        )
+        raise config.error(key, f"1: {text}")
+    learn_labels = teacher is not None and teacher.epochs > 0
+    if training.label_smoothing is not None and not learn_labels:
+        raise config.error(
+            "training.label_smoothing", f"{key} 1 leaves labels no share of the loss; remove it"
+        )
+    if config.data.balance == "loss" and not learn_labels:
+        raise config.error("data.balance", f"loss: {key} 1 leaves labels no share of the loss; use sampler")
+
+
+def _check_shift(plan: Plan) -> None:
+    shift = plan.config.training.max_shift
+    if not shift:
+        return
+    side = max(spec.image_size for spec in _networks(plan))
+    if int(shift * side) == 0:
+        least = math.ceil(1000 / side) / 1000
+        text = f"{shift:g} of {side} px is less than a pixel, which moves nothing; give {least:g} or more"
+        raise plan.config.error("training.max_shift", text)
+
+
+def _check_folder(plan: Plan) -> None:
+    training, teacher = plan.config.training, plan.teacher
+    learns_from_weights = teacher is not None and teacher.spec.weights is not None
+    if training.weights_dir is not None and training.begins_fresh and not learns_from_weights:
+        text = f"recipe {training.recipe} begins from fresh weights; remove it, or use auto"
+        raise plan.config.error("training.weights_dir", text)
 
 
 def _check_networks(plan: Plan) -> None:

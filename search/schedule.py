@@ -186,6 +186,16 @@ class Schedule:
         late, now = self._planner.is_overdue(self.clock.now()), self.clock.monotonic()
         return [key for key, job in self._running.items() if late or now - job.since > self._most(job.length)]
 
+    def why_overdue(self, job: int, attempt: int) -> str:
+        """In words, naming the setting where it was one that ended it."""
+        running = self._running.get((job, attempt))
+        if running is None or self._planner.is_overdue(self.clock.now()):
+            return "still ran when the search had to end"
+        most = self._most(running.length)
+        if most < self.job_seconds:
+            return f"took over {most:g} s, ten times what was foreseen at most"
+        return f"took over {most:g} s, the most that limits.job_seconds lets a job take"
+
     @property
     def _planner(self) -> Planner:
         seconds = budget.seconds_left(self.limits, self._spent(), self.workers)

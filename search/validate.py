@@ -18,6 +18,7 @@ from search import (
     energy,
     execution_checks,
     folders,
+    idle,
     inheriting,
     measuring_device,
     named_runtimes,
@@ -33,12 +34,12 @@ from search.store import location
 from spaces import registry
 from spaces.dims import SpaceError
 from spaces.spec import ArchSpec
-from workers import device
-from workers.data import dataset
+from workers import device, lock, memory_limit
+from workers.data import cache, dataset
 from workers.data.inspection import Inspection, inspect
 from workers.data.listing import DataError
 from workers.data.summary import DataSummary, summary_of
-from workers.errors import DeviceError
+from workers.errors import DeviceError, MachineError
 from workers.runtimes import offered
 from workers.settings import Precision, Runtime
 
@@ -113,6 +114,8 @@ def check_new(config: SearchConfig, now: float) -> Checked:
     spelled out."""
     ends = _before_images(config, now)
     _check_threads(config)
+    idle.check(config)
+    idle.check_names(config)
     _check_source(config)
     found = _list_images(config)
     batch = _decode_batch(config, found)
@@ -153,6 +156,7 @@ def _before_images(config: SearchConfig, now: float) -> float | None:
     """What can be checked without looking at images; returns the deadline."""
     ends = _deadline(config, now)
     own_families.named(config)
+    _check_environment()
     _check_artifacts(config)
     _check_device(config)
     folder = config.training.weights_dir
@@ -210,6 +214,17 @@ def _deadline(config: SearchConfig, now: float) -> float | None:
         return deadline.resolve(config.search.deadline, now)
     except ValueError as error:
         raise config.error("search.deadline", str(error)) from None
+
+
+def _check_environment() -> None:
+    """What variables say that workers read only once they need it."""
+    try:
+        memory_limit.named_bytes()
+        cache.named_limit()
+        cache.folder()
+        lock.runtime_folder()
+    except (MachineError, DataError) as error:
+        raise UsageError(str(error)) from None
 
 
 def _check_artifacts(config: SearchConfig) -> None:

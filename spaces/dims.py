@@ -24,6 +24,11 @@ class SpaceError(ValueError):
     """A space, an override or a point that cannot be: the message names the key, the value and what is legal."""
 
 
+def as_written(value: object) -> str:
+    """A value as YAML has it: `true` for True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True)
 class Choice:
     """One of `values`. Numbers are taken as ordered by their position, words as unordered."""
@@ -38,7 +43,7 @@ class Choice:
         return any(type(own) is type(value) and own == value for own in self.values)
 
     def __str__(self) -> str:
-        return ", ".join(str(value) for value in self.values)
+        return ", ".join(map(as_written, self.values))
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,9 @@ def _parse_range(key: str, raw: Mapping[Any, Any], legal: Domain) -> Domain:
         raise SpaceError(f"{key}: low {low} is above high {high}")
     step = raw.get("step", legal.step)
     if isinstance(step, bool) or not isinstance(step, int | float) or not _multiple(step, legal.step):
-        raise SpaceError(f"{key}: step {step!r} is not a positive multiple of {legal.step}; legal: {legal}")
+        raise SpaceError(
+            f"{key}: step {_shown(step)} is not a positive multiple of {legal.step}; legal: {legal}"
+        )
     if isinstance(legal, IntRange):
         low, step = int(low), int(step)
         return IntRange(low, low + (int(high) - low) // step * step, step)
@@ -241,5 +248,5 @@ def _whole(ratio: float) -> bool:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = as_written(value) if isinstance(value, bool) else "null" if value is None else repr(value)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from spaces.dims import Choice, Dimension, Domain, Family, Rule, SpaceError, Value
+from spaces.dims import Choice, Dimension, Domain, Family, Rule, SpaceError, Value, as_written
 from spaces.spec import Task
 
 Values = dict[str, Value]
@@ -250,7 +250,7 @@ class FamilySpace:
 
     def _needs(self, key: str) -> str:
         parent, allowed = self.family.conditions[key]
-        return f"it needs {parent} to be {' or '.join(str(value) for value in allowed)}"
+        return f"it needs {parent} to be {' or '.join(map(as_written, allowed))}"
 
     def _why(self, fixed: Mapping[str, Value]) -> str | None:
         """The reason of the rule that excludes the most combinations with these values."""

@@ -117,10 +117,9 @@ def make_space(
     for name in named:
         _known("space", name, known)
         if name not in chosen:
-            remedy = (
-                f"names only {', '.join(chosen)}" if families else f"does not name it: [{', '.join(ranges)}]"
-            )
-            raise SpaceError(f"{name}: its dimensions are set, but families {remedy}")
+            searched = f"only {', '.join(chosen)} {'is' if len(chosen) == 1 else 'are'} searched"
+            wanted = f"[{', '.join([*chosen, name])}]"
+            raise SpaceError(f"{name}: its dimensions are set, but {searched}; give space.families: {wanted}")
     sizes = image_sizes(overrides[IMAGE_SIZE]) if overrides and IMAGE_SIZE in overrides else []
     makers = {name: partial(_member, task, known[name], ranges[name], named.get(name, {})) for name in chosen}
     required = chosen if families is not None else list(named)

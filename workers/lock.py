@@ -237,9 +237,18 @@ _registry_mutex = threading.Lock()
 
 
 def runtime_folder() -> Path:
-    """Where the lock files are: PARETOVIT_RUNTIME_DIR, else the user's runtime folder, else one in /tmp by user id."""
+    """Where the lock files are: PARETOVIT_RUNTIME_DIR, else the user's runtime folder, else one in /tmp by user id.
+
+    Raises DeviceError where the variable names what is no folder.
+    """
     if named := os.environ.get("PARETOVIT_RUNTIME_DIR"):
-        return Path(named).resolve()
+        folder = Path(named).resolve()
+        for place in (folder, *folder.parents):
+            if place.exists() and not place.is_dir():
+                raise DeviceError(
+                    f"PARETOVIT_RUNTIME_DIR={named[:200]}: {place} is no folder; name one of yours"
+                )
+        return folder
     with (
         warnings.catch_warnings()
     ):  # platformdirs warns where XDG_RUNTIME_DIR is not set; its fallback is good

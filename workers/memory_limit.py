@@ -18,6 +18,8 @@ from pathlib import Path
 
 import psutil
 
+from workers.errors import MachineError
+
 VARIABLE = "PARETOVIT_JOB_MEMORY_MB"
 SHARE_OF_FREE_MEMORY = 0.8
 MB = 1_000_000
@@ -54,11 +56,23 @@ def limited() -> Iterator[int | None]:
 
 
 def job_bytes() -> int:
-    """Bytes that one job may take now."""
-    named = os.environ.get(VARIABLE, "")
-    if named.strip().isdecimal() and int(named) > 0:
-        return int(named) * MB
+    """Bytes that one job may take now. Raises MachineError where the variable holds no number of them."""
+    named = named_bytes()
+    if named is not None:
+        return named
     return int(free_bytes() * SHARE_OF_FREE_MEMORY)
+
+
+def named_bytes() -> int | None:
+    """What the variable says; None where it is not set. Raises MachineError for anything else than a number."""
+    named = os.environ.get(VARIABLE, "").strip()
+    if not named:
+        return None
+    if not named.isdecimal() or int(named) == 0:
+        raise MachineError(
+            f"{VARIABLE}={named[:40]}: is no whole number of megabytes above 0; give one, such as 4000"
+        )
+    return int(named) * MB
 
 
 def free_bytes() -> int:

@@ -45,6 +45,8 @@ def teach(job: Job, device: torch.device, emit: Emit, between_steps: Callable[[]
 
 def origin_of(path: Path) -> Origin:
     """Raises CandidateError, in one line that begins with the path, for a file that is no checkpoint of ours."""
+    if path.is_dir():
+        raise CandidateError(f"{path}: is a folder; name the checkpoint file in it")
     try:
         with safe_open(path, framework="np") as stored:
             metadata = stored.metadata() or {}

@@ -209,3 +209,40 @@ def test_an_overriding_mistake_names_the_option(write):
 
 def test_a_missing_section_is_named(write):
     assert refused(write("name: a\n")).endswith("search.yaml: data: is missing, and has no default")
+
+
+@pytest.mark.parametrize(
+    ("sections", "expected"),
+    [
+        ({"data": {"source": "digits", "train_limit": 0}}, "train_limit: 0 is outside 2 to 100000000"),
+        ({"data": {"source": "digits", "seed": -1}}, "seed: -1 is outside 0 to 2147483647"),
+        ({"training": {"learning_rate": 11}}, "learning_rate: 11.0 is outside 1e-08 to 10"),
+        (
+            {"training": {"epochs": 9, "warmup_epochs": 10}},
+            "warmup_epochs: 10.0 is outside 0 to 9 (training.epochs)",
+        ),
+    ],
+)
+def test_a_range_is_told_in_numbers_that_can_be_typed_in(sections, expected):
+    with pytest.raises(UsageError) as caught:
+        config.from_dict({"name": "s", "data": {"source": "digits"}} | sections)
+    assert str(caught.value).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ({"source": "npz"}, "data.path: source 'npz' needs the file of its arrays"),
+        ({"source": "folder"}, "data.path: source 'folder' needs the folder of its images"),
+        ({"source": "webdataset"}, "data.path: source 'webdataset' needs the folder of its tar files"),
+        ({"source": "huggingface"}, "data.name: source 'huggingface' needs a name, or the path"),
+        (
+            {"source": "huggingface", "name": "x", "path": "/y"},
+            "data.name: source 'huggingface' takes a name or the path of a saved data set, not both; remove one",
+        ),
+    ],
+)
+def test_what_a_source_lacks_is_called_what_it_is(data, expected):
+    with pytest.raises(UsageError) as caught:
+        config.from_dict({"name": "s", "data": data})
+    assert expected in str(caught.value)

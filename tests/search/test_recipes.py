@@ -9,7 +9,7 @@ import pytest
 
 from search import config, recipes
 from search.errors import UsageError
-from search.plan import Plan, make_plan
+from search.plan import Plan, Teacher, make_plan
 from workers import knobs
 from workers.data.summary import DataSummary
 
@@ -145,3 +145,49 @@ def test_validate_says_how_things_will_train(
     baselines: dict[str, Any], space: dict[str, Any] | None, training: dict[str, Any], words: str
 ) -> None:
     assert recipes.line(plan_of(baselines, space, **training)) == words
+
+
+TAUGHT = {"teacher": {"checkpoint": "/x"}, "alpha": 1.0}
+
+
+def taught(plan: Plan, epochs: int = 0) -> Plan:
+    spec = plan.baselines["resnet"]
+    return dataclasses.replace(plan, teacher=Teacher("mine", "taken over", spec, epochs))
+
+
+def test_rand_augment_of_no_strength_is_refused_where_the_recipe_draws_operations() -> None:
+    assert "training.rand_augment_magnitude: 2 operations of no strength an image" in refused(
+        plan_of(recipe="deit", rand_augment_magnitude=0)
+    )
+    recipes.check(plan_of(recipe="deit", rand_augment_ops=0))
+    recipes.check(plan_of(recipe="plain", rand_augment_magnitude=0))
+
+
+def test_a_shift_of_less_than_a_pixel_is_refused() -> None:
+    small = plan_of({}, {"families": ["vit"]}, recipe="plain", max_shift=0.01)
+    assert (
+        "training.max_shift: 0.01 of 28 px is less than a pixel, which moves nothing; give 0.036"
+        in refused(small)
+    )
+    recipes.check(plan_of({}, {"families": ["vit"]}, recipe="plain", max_shift=0.036))
+    recipes.check(plan_of({}, {"families": ["vit"]}, recipe="plain", max_shift=0))
+
+
+def test_what_is_said_of_labels_that_have_no_share_of_the_loss_is_refused() -> None:
+    plan = plan_of(recipe="plain", label_smoothing=0.1, distillation=TAUGHT)
+    assert "training.label_smoothing: training.distillation.alpha 1 leaves labels no share" in refused(
+        taught(plan)
+    )
+    recipes.check(taught(plan, epochs=3))
+    recipes.check(taught(plan_of(recipe="plain", distillation=TAUGHT)))
+
+
+def test_a_folder_of_weights_that_nothing_begins_from_is_refused(tmp_path: Any) -> None:
+    plan = plan_of(recipe="plain", weights_dir=str(tmp_path))
+    assert "training.weights_dir: recipe plain begins from fresh weights" in refused(plan)
+    recipes.check(plan_of(recipe="auto", weights_dir=str(tmp_path)))
+
+
+def test_layers_that_are_frozen_are_not_told_apart() -> None:
+    plan = plan_of(PRETRAINED, backbone_rate=0, layer_decay=0.7)
+    assert "training.layer_decay: backbone_rate 0 freezes the layers" in refused(plan)

@@ -7,7 +7,7 @@ import pytest
 
 from search import config, validate
 from search.errors import UsageError
-from workers import weights
+from workers import device, weights
 from workers.runtimes import offered
 
 DIGITS = {"name": "hunt", "data": {"source": "digits"}}
@@ -170,3 +170,24 @@ def test_what_objectives_and_constraints_name_has_to_be_offered_too(asked, messa
     with pytest.raises(UsageError) as caught:
         validate.check(loaded(**{"cost": {"device": "cpu"}, **asked}), time.time())
     assert message in str(caught.value)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="this system has no /proc")
+def test_a_folder_of_the_system_takes_no_files_whoever_asks(tmp_path):
+    with pytest.raises(UsageError, match=r"artifacts: /proc holds what the system tells of itself \(proc\)"):
+        validate.check_new(loaded(artifacts="/proc/x"), time.time())
+
+
+def test_a_folder_for_results_among_the_images_is_refused_before_a_run(tmp_path):
+    images = {"source": "folder", "path": str(tmp_path)}
+    with pytest.raises(UsageError, match=r"artifacts: .*/kept/hunt would lie among the images"):
+        validate.check_new(loaded(data=images, artifacts=str(tmp_path / "kept")), time.time())
+
+
+def test_more_threads_than_cores_are_refused_for_a_new_search_alone(monkeypatch):
+    monkeypatch.setattr(device, "num_cores", lambda: 2)
+    with pytest.raises(
+        UsageError, match=r"cost\.threads: 3 is more than the 2 cores that this process may use"
+    ):
+        validate.check_new(loaded(cost={"threads": 3}), time.time())
+    assert validate.check(loaded(cost={"threads": 3}), time.time()).plan.config.cost.threads == 3

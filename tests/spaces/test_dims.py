@@ -78,7 +78,7 @@ def test_an_override_becomes_a_domain(raw, legal, parsed):
         ({"low": 6, "high": 2}, DEPTH, "low 6"),
         ({"low": 1, "high": 6, "step": 0}, DEPTH, "step 0"),
         ({"low": 1, "high": 6, "step": -1}, DEPTH, "step -1"),
-        ({"low": 1, "high": 6, "step": True}, DEPTH, "step True"),
+        ({"low": 1, "high": 6, "step": True}, DEPTH, "step true"),
         ({"low": 1, "high": 6, "stpe": 1}, DEPTH, "stpe"),
         ({"low": 1}, DEPTH, "high"),
         ({"low": "a", "high": 2}, DEPTH, "'a'"),
@@ -89,11 +89,11 @@ def test_an_override_becomes_a_domain(raw, legal, parsed):
         ([], PATCH, "no values"),
         ([2, 2], PATCH, "twice"),
         ([2, [4]], PATCH, "[4]"),
-        ([True], DEPTH, "True"),
+        ([True], DEPTH, "true"),
         ([2.5], DEPTH, "2.5"),
         (float("nan"), RATIO, "nan"),
         (float("inf"), RATIO, "inf"),
-        (None, DEPTH, "None"),
+        (None, DEPTH, "null"),
         ("three", DEPTH, "'three'"),
         ("x" * 10_000, DEPTH, "xxx"),
     ],
@@ -111,3 +111,11 @@ def test_a_refused_value_is_answered_with_the_legal_ones(legal):
     with pytest.raises(SpaceError, match="legal: ") as refused:
         parse_override("vit.key", [-3], legal)
     assert str(legal) in str(refused.value)
+
+
+@pytest.mark.parametrize(("raw", "shown"), [(True, "true"), (None, "null"), ("yes", "'yes'")])
+def test_a_value_is_named_as_it_is_written_in_a_config(raw, shown):
+    with pytest.raises(SpaceError) as refused:
+        parse_override("vit.depth", raw, IntRange(1, 3))
+    assert str(refused.value) == f"vit.depth: {shown} is not legal; legal: 1 to 3"
+    assert str(Choice((False, True))) == "false, true"

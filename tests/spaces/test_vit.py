@@ -159,7 +159,7 @@ def test_registers_are_further_tokens_that_are_not_read_out():
             "'absolute' is not legal; legal: learned, none, sincos, relative, rotary",
         ),
         ({"registers": [17]}, "vit.registers: 17 is not legal; legal: 0 to 16"),
-        ({"qk_norm": ["yes"]}, "vit.qk_norm: 'yes' is not legal; legal: False, True"),
+        ({"qk_norm": ["yes"]}, "vit.qk_norm: 'yes' is not legal; legal: false, true"),
         ({"layer_scale": [1]}, "vit.layer_scale: 1 is not legal"),
     ],
 )

@@ -225,7 +225,7 @@ def test_without_the_variable_the_folder_is_under_the_users_runtime_folder(monke
 def test_a_folder_that_cannot_be_made_is_named_with_the_remedy(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PARETOVIT_RUNTIME_DIR", str(tmp_path / "file"))
-    with pytest.raises(DeviceError, match=r"file/dev\.lock: .*PARETOVIT_RUNTIME_DIR"):
+    with pytest.raises(DeviceError, match=r"PARETOVIT_RUNTIME_DIR=.*/file: .*/file is no folder; name one"):
         with lock.exclusive("dev"):
             pass
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from workers import memory_limit
+from workers.errors import MachineError
 from workers.memory_limit import is_out_of_memory, job_bytes, limited
 
 linux_only = pytest.mark.skipif(
@@ -65,11 +66,18 @@ def test_without_a_share_it_is_a_part_of_what_is_free(monkeypatch):
     assert job_bytes() == 8_000
 
 
-@pytest.mark.parametrize("text", ["", "0", "lots", "-5"])
-def test_a_share_that_is_no_number_of_megabytes_is_not_taken_for_one(monkeypatch, text):
-    monkeypatch.setenv("PARETOVIT_JOB_MEMORY_MB", text)
-    monkeypatch.setattr(memory_limit, "free_bytes", lambda: 10_000)
-    assert job_bytes() == 8_000
+def test_an_empty_variable_is_none(monkeypatch):
+    monkeypatch.setenv("PARETOVIT_JOB_MEMORY_MB", " ")
+    assert memory_limit.named_bytes() is None
+
+
+@pytest.mark.parametrize("named", ["lots", "-5", "0", "1.5"])
+def test_a_limit_that_is_no_number_is_refused_and_not_passed_over(named, monkeypatch):
+    monkeypatch.setenv(memory_limit.VARIABLE, named)
+    with pytest.raises(
+        MachineError, match=f"PARETOVIT_JOB_MEMORY_MB={named}: is no whole number of megabytes above 0"
+    ):
+        job_bytes()
 
 
 def test_a_container_bounds_what_is_free(monkeypatch):

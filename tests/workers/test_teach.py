@@ -193,3 +193,8 @@ def test_checkpoints_of_networks_with_weights_say_so(fine_tune_job: MakeJob) -> 
     path = Path(job.artifacts, run(job, train).checkpoint.path)
     assert origin_of(path).spec == ArchSpec.from_dict(job.spec.to_dict())
     assert load_file(path)
+
+
+def test_a_folder_for_a_teacher_is_called_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(CandidateError, match="is a folder; name the checkpoint file in it"):
+        origin_of(tmp_path)

@@ -54,15 +54,24 @@ def limit_bytes(root: Path) -> int:
 
     Raises DataError where the variable holds no positive number.
     """
+    limit = named_limit() or USUAL_LIMIT
+    room = shutil.disk_usage(root).free + sum(size for _, size, _ in _files(root))
+    return min(limit, int(LARGEST_SHARE * room))
+
+
+def named_limit() -> int | None:
+    """Bytes that PARETOVIT_CACHE_GB says; None where it is not set. Raises DataError, as `limit_bytes` does."""
     named = os.environ.get(LIMIT_VARIABLE, "").strip()
+    if not named:
+        return None
     try:
-        limit = USUAL_LIMIT if not named else int(float(named) * GB)
+        limit = int(float(named) * GB)
     except (ValueError, OverflowError):
         limit = 0
     if limit <= 0:
-        raise DataError(f"{LIMIT_VARIABLE}={named}: is no positive number of gigabytes; give one, such as 20")
-    room = shutil.disk_usage(root).free + sum(size for _, size, _ in _files(root))
-    return min(limit, int(LARGEST_SHARE * room))
+        text = f"{LIMIT_VARIABLE}={named[:40]}: is no positive number of gigabytes; give one, such as 20"
+        raise DataError(text)
+    return limit
 
 
 @contextmanager

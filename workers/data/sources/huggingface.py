@@ -6,6 +6,8 @@ The package `datasets` is an extra. Nothing is fetched unless that is asked for,
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -74,7 +76,8 @@ def _opened(name: str | None, path: str | None, download: bool) -> dict[str, Any
             found = datasets.load_from_disk(str(Path(path).expanduser()))
         else:
             fetch = datasets.DownloadConfig(local_files_only=not download)
-            found = datasets.load_dataset(name or "", download_config=fetch)
+            with nullcontext() if download else _without_network():
+                found = datasets.load_dataset(name or "", download_config=fetch)
     except (OSError, ValueError, RuntimeError) as error:
         text = (" ".join(str(error).split()) or type(error).__name__)[:200]
         if path is not None:
@@ -86,6 +89,23 @@ def _opened(name: str | None, path: str | None, download: bool) -> dict[str, Any
     if not isinstance(found, dict):
         return {"": found}
     return _by_split({str(split): part for split, part in found.items()}, name or path or "")
+
+
+@contextmanager
+def _without_network() -> Iterator[None]:
+    """What is not here is not asked for: with a hub that does not answer, that took half a minute."""
+    import datasets  # pyright: ignore[reportMissingImports]
+    from huggingface_hub import constants
+
+    places = (datasets.config, constants)
+    before = [place.HF_HUB_OFFLINE for place in places]
+    for place in places:
+        place.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        for place, value in zip(places, before, strict=True):
+            place.HF_HUB_OFFLINE = value
 
 
 def _by_split(found: dict[str, Any], what: str) -> dict[str, Any]:
