@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from search.memory import Memory
 from search.plan import Plan
 from search.probing import Prober, needs_execution
+from search.schedule import Schedule
 from search.states import CandidateState
 from search.store.models import Candidate, JobRow
 from search.store.write import candidates, jobs, results
@@ -32,20 +33,34 @@ class Dispatcher:
     lease: int
     artifacts: Path
     memory: Memory
+    schedule: Schedule
 
     def next(self, session: Session, parked: Collection[int]) -> Job | None:
-        """Opens an attempt at the first job that waits for nothing; None where there is none. parked: jobs to leave
-        aside."""
+        """Opens an attempt at the first job that waits for nothing and that there is time for; None where there is
+        none. parked: jobs to leave aside."""
         for row in jobs.pending(session, self.search_id, parked):
-            if self.waits(session, row):
-                continue
             candidate = session.get_one(Candidate, row.candidate_id)
+            if row.first_epoch > 1:
+                self._go_further_back(session, row, candidate)
+            if self.waits(session, row) or not self.schedule.may_start(row, candidate):
+                continue
             if not needs_execution(row) or self.prober.chosen(session, candidate) is not None:
-                return self._open(session, row)
+                return self._open(session, row, candidate)
             probe = self.prober.probe(session, candidate)
             if probe is not None:
-                return self._open(session, probe)
+                return self._open(session, probe, candidate)
         return None
+
+    def _go_further_back(self, session: Session, row: JobRow, candidate: Candidate) -> None:
+        """A training whose checkpoint was removed to make room begins after an older one, or at the first epoch."""
+        last = row.first_epoch - 1
+        newest = results.newest_checkpoint(session, candidate, last)
+        first = 1 if newest is None else newest.epoch + 1
+        if first == row.first_epoch or not results.was_removed(session, candidate, last):
+            return
+        text = f"trains again from epoch {first}: its checkpoint of epoch {last} was removed to make room"
+        results.add_event(session, self.search_id, "retry", text, candidate.number)
+        row.first_epoch = first
 
     @property
     def prober(self) -> Prober:
@@ -55,11 +70,10 @@ class Dispatcher:
         """Opens an attempt at a reading of the reference that waits, whatever time is left: it ends a search."""
         for row in jobs.pending(session, self.search_id, parked):
             if row.kind == Kind.REFERENCE:
-                return self._open(session, row)
+                return self._open(session, row, session.get_one(Candidate, row.candidate_id))
         return None
 
-    def _open(self, session: Session, row: JobRow) -> Job:
-        candidate = session.get_one(Candidate, row.candidate_id)
+    def _open(self, session: Session, row: JobRow, candidate: Candidate) -> Job:
         is_probe = row.kind == Kind.PROBE
         execution = self.prober.chosen(session, candidate) if needs_execution(row) else None
         if row.kind == Kind.TEACH or (row.kind == Kind.TRAIN and candidate.state == CandidateState.MEASURED):

@@ -7,7 +7,7 @@ tells Optuna, then decides; nothing is remembered here that a new driver could n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -15,24 +15,31 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from search import drifting, ending, gate, hints, lease, news, reconcile, requests, rungs
+from search import ending, extending, hints, lease, planning, reconcile, requests
+from search.clock import CLOCK, Clock
+from search.deciding import Promote, Propose, next_step
 from search.dispatch import Dispatcher
 from search.drifting import Drifting
 from search.errors import UserError
+from search.ledger import Ledger
 from search.memory import Memory
+from search.parking import Parking
 from search.plan import Plan
-from search.proposing import propose
+from search.proposing import promote, propose
+from search.quarantine import Quarantine, Tried
+from search.room import Room
 from search.sampler import Exhausted
+from search.schedule import Schedule
 from search.screening import Screen
 from search.settle import Settled, Settler
-from search.states import TERMINAL_CANDIDATE, AttemptState, CandidateState, SearchState
+from search.states import AttemptState, SearchState
 from search.store.models import Candidate, JobRow, Search
 from search.store.session import Store
 from search.store.write import candidates, jobs, results, searches
 from search.store.write import requests as rows_of_requests
 from search.study import Study
 from spaces.dims import SpaceError
-from workers.job import Decision, EpochReport, Job, Kind, Outcome
+from workers.job import Decision, EpochReport, Job, Outcome
 
 T = TypeVar("T")
 _BEAT_SECONDS = 3.0
@@ -49,9 +56,9 @@ class Idle(Enum):
 class Driver:
     """Drives one search from `start` to `close`.
 
-    device_id: the device that its measurements come from. deadline: UTC seconds.
+    device_id: the device that its measurements come from. deadline: UTC seconds. num_workers: jobs at a time.
     drain_wanted: set to a reason (by a signal handler, which may not write), it drains at the next call.
-    wanted: what the open requests come to.
+    wanted: what the open requests come to. hosts: gives those that jobs can go to, where there may be several.
     on_event: told in words what happens; on_status: how far the search is, after every change.
     """
 
@@ -66,21 +73,43 @@ class Driver:
     on_event: Callable[[str], None] = lambda _: None
     on_status: Callable[[str], None] = lambda _: None
     lease: int = 0
+    num_workers: int = 1
+    clock: Clock = CLOCK
     drain_wanted: str | None = None
     draining: bool = False
     wanted: requests.Wanted = requests.GO_ON
+    hosts: Callable[[], Collection[str]] = tuple
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    schedule: Schedule = field(init=False)
     _memory: Memory = field(init=False)
     _drifting: Drifting = field(init=False)
     _screen: Screen = field(default_factory=Screen)
-    _since: dict[tuple[int, int], float] = field(default_factory=dict)
     _last_beat: float = 0.0
     _exhausted: bool = False
-    _parked: dict[int, str] = field(default_factory=dict)
-    _machine_works: bool = False
+    _parking: Parking = field(init=False)
+    _room: Room = field(init=False)
 
     def __post_init__(self) -> None:
         self._memory = Memory(self.plan)
         self._drifting = Drifting(self.search_id, self.plan.settings.cost.drift_minutes)
+        self.schedule = Schedule.of(self.plan, self.artifacts, self.deadline, self.num_workers, self.clock)
+        self._room = Room(
+            self.search_id,
+            self.artifacts,
+            self.plan,
+            self.schedule,
+            self._write,
+            lambda text: self.on_event(text),
+        )
+        self._parking = Parking(
+            self.quarantine,
+            lambda: self.hosts(),
+            lambda: self._settler,
+            self._write,
+            lambda number: self._ledger.after(number),
+            self._event,
+            self.drain,
+        )
 
     def start(
         self, *, silent_beat: int | None = None, prepare: Callable[[Session], object] = lambda _: None
@@ -107,9 +136,10 @@ class Driver:
             self._event(
                 "reconciled", f"{lost} attempt(s) of an earlier driver lost, {orphans} orphaned trial(s)"
             )
-        self._read_back()
-        self._tell_untold()
-        self._take_up()
+        self._ledger.read_back()
+        self._write(lambda s, search: self.schedule.begin(s, search))
+        self._ledger.tell_untold()
+        extending.take_up(self._ledger, self._settler)
         self._write(lambda _, search: searches.set_state(search, SearchState.RUNNING))
 
     def close(self) -> None:
@@ -130,27 +160,31 @@ class Driver:
         """The next job, dispatched under a new attempt; WAIT while something running decides what follows;
         FINISHED when nothing runs and nothing will."""
         self.beat()
+        if self._room.is_short() and not self._is_over:
+            return Idle.WAIT
         if self._drifting.is_time:
             self._write(lambda s, _: self._drifting.look(s))
-        while not (self.draining or self.wanted.state or self._past_deadline()):
-            job = self._write(lambda s, _: self._dispatcher.next(s, self._parked.keys()))
+        while not self._is_over:
+            job = self._write(self._next)
             if job is not None:
-                self._since[job.id, job.attempt] = time.monotonic()
+                self.schedule.started(job)
                 return job
             # Nothing left that could tell whose fault a parked job is: the candidate's.
-            if not (self._decide() or (self._parked and not self._is_running() and self._fail_parked())):
+            if not (
+                self._decide() or (self._parking.jobs and not self._is_running() and self._parking.fail_all())
+            ):
                 break
         if self._is_running():
             return Idle.WAIT
         reading = None if self.wanted.now else self._write(self._last_reading)
         if reading is not None:
-            self._since[reading.id, reading.attempt] = time.monotonic()
+            self.schedule.started(reading)
             return reading
         self._end()
         return Idle.FINISHED
 
     def progress(self, report: EpochReport) -> Decision:
-        """Keeps an epoch's report. STOP when its attempt is stale, the deadline has passed or a request wants it."""
+        """Keeps an epoch's report. STOP when its attempt is stale, for want of time, or when a request wants it."""
         self.beat()
 
         def work(session: Session, _: Search) -> bool:
@@ -160,9 +194,10 @@ class Driver:
             jobs.add_epoch(session, session.get_one(JobRow, report.job).candidate_id, attempt, report)
             return True
 
-        believed = self._write(work)
-        ends = self.wanted.now or self._past_deadline()
-        return Decision.CONTINUE if believed and not ends else Decision.STOP
+        if not self._write(work):
+            return Decision.STOP
+        ends = self.schedule.progressed(report)
+        return Decision.STOP if ends or self.wanted.now else Decision.CONTINUE
 
     def finish(self, outcome: Outcome) -> bool:
         """Keeps an outcome, once. False when it is stale and was refused."""
@@ -176,31 +211,38 @@ class Driver:
             settled = self._settler.settle(session, search, attempt, outcome, self._memory.baselines)
             return jobs.candidate_number(session, outcome.job), settled
 
-        self._since.pop((outcome.job, outcome.attempt), None)
         kept = self._write(work)
+        self.schedule.ended(outcome)
         if kept is None:
             return False
         number, settled = kept
         if settled.teaches_anew:
-            self._after(candidates.TEACHER)
-        if settled.news is not None:
-            self.on_event(settled.news)
+            self._ledger.after(candidates.TEACHER)
         for path in settled.obsolete:
             (self.artifacts / path).unlink(missing_ok=True)
-        self._after(number)
+        self._ledger.after(number)
+        if settled.news is not None:
+            self.on_event(settled.news)
         if settled.measured:
-            self._take_up()
+            extending.take_up(self._ledger, self._settler)
         if settled.done:
-            self._machine_works = True
-            self._fail_parked()
-        if settled.given_up is not None:
-            self._park(outcome.job, settled.given_up)
+            self._parking.done()
+        tried = Tried(outcome.job, outcome.host, outcome.device_id, settled.trouble)
+        self._parking.judge(tried, settled.given_up)
         return True
 
-    def lost(self, job: int, attempt: int, reason: str, state: AttemptState = AttemptState.LOST) -> None:
+    def lost(
+        self,
+        job: int,
+        attempt: int,
+        reason: str,
+        state: AttemptState = AttemptState.LOST,
+        host: str | None = None,
+    ) -> None:
         """An attempt will never report: its worker died (LOST) or was given up (FENCED). The job is retried.
 
-        Where it may not be tried again, it was the candidate's fault, unless nothing has ever worked here.
+        host: that the worker was on, where it is known. Where the job may not be tried again, it was the candidate's
+        fault, unless nothing has ever worked here.
         """
 
         def work(session: Session, _: Search) -> tuple[int, bool] | None:
@@ -209,25 +251,21 @@ class Driver:
                 return None
             job_row = session.get_one(JobRow, job)
             candidate = session.get_one(Candidate, job_row.candidate_id)
+            row.host = host
             jobs.end_attempt(row, state, reason)
             again = self._settler.try_again(session, job_row, candidate, reason)
-            if not again and self._machine_works:
+            if not again and self._parking.works:
                 self._settler.give_up(session, job, reason)
             return candidate.number, again
 
-        self._since.pop((job, attempt), None)
+        self.schedule.broken_off(job, attempt)
         kept = self._write(work)
         if kept is not None:
             self.on_event(f"job {job}, attempt {attempt}: {reason}")
-            self._after(kept[0])
-            if not kept[1] and not self._machine_works:
-                self._park(job, reason)
-
-    def overdue(self) -> list[tuple[int, int]]:
-        """(job, attempt) of the running attempts that have outlasted `limits.job_seconds`."""
-        limit = self.plan.settings.limits.job_seconds
-        now = time.monotonic()
-        return [key for key, since in self._since.items() if now - since > limit]
+            self._ledger.after(kept[0])
+            self._parking.judge(
+                Tried(job, host or "", None, reason), None if kept[1] or self._parking.works else reason
+            )
 
     def beat(self) -> None:
         """Moves the lease's counter, at most every few seconds, and looks at what is asked for."""
@@ -239,42 +277,43 @@ class Driver:
         self._last_beat = now
         self.store.check_there()
 
-        def work(session: Session, search: Search) -> requests.Wanted:
+        def work(session: Session, search: Search) -> tuple[requests.Wanted, str | None]:
             search.beat += 1
             search.beat_time = time.time()
-            return requests.heed(session, search, drains=self.draining)
+            self.schedule.spending.keep(search)
+            foreseen = planning.foresee(session, search, self._memory, self.schedule)
+            return requests.heed(session, search, drains=self.draining), foreseen
 
-        before, self.wanted = self.wanted, self._write(work)
+        before, (self.wanted, foreseen) = self.wanted, self._write(work)
         if self.wanted != before:
             self.on_event(self.wanted.reason or "goes on, on request")
+        if foreseen:
+            self.on_event(foreseen)
+
+    def _next(self, session: Session, _: Search) -> Job | None:
+        parked = self._parking.jobs.keys()
+        suspects = self.quarantine.suspects - parked
+        first = self._dispatcher.next(session, parked | suspects)
+        return first or (self._dispatcher.next(session, parked) if suspects else None)
 
     def _decide(self) -> bool:
         """Adds one thing to do. False when nothing can be decided before something running ends."""
         if self._memory.waits_for_baseline or self._trainings_wait():
             return False
-        closing = self._exhausted or len(self._memory.seen) >= self.plan.config.search.max_candidates
-        maximise = [objective.maximise for objective in self.plan.objectives]
-        promotion = rungs.next_promotion(
-            self._memory.standings, len(self.plan.rungs), maximise, closing=closing
-        )
-        if promotion is not None:
-            self._promote(*promotion)
-            return True
-        return not closing and self._propose()
+        match next_step(self._memory, self.schedule, self._exhausted):
+            case Promote(number, rung):
+                promote(number, rung, self.search_id, self.plan, self._write)
+                self._ledger.after(number)
+                return True
+            case Propose():
+                return self._propose()
+            case None:
+                return False
 
     def _trainings_wait(self) -> bool:
         """Whether something cannot be trained before the teacher is there, or a probe done. What is proposed meanwhile
         would be proposed without knowing how any training goes."""
-        return self._write(lambda s, _: self._dispatcher.some_wait(s, self._parked.keys()))
-
-    def _promote(self, number: int, rung: int) -> None:
-        def work(session: Session, _: Search) -> None:
-            row = candidates.by_number(session, self.search_id, number)
-            candidates.set_state(row, CandidateState.TRAINING)
-            jobs.add(session, row, Kind.TRAIN, rung=rung, epochs=(row.epoch + 1, self.plan.rungs[rung]))
-
-        self._write(work)
-        self._after(number)
+        return self._write(lambda s, _: self._dispatcher.some_wait(s, self._parking.jobs.keys()))
 
     def _propose(self) -> bool:
         """Raises UserError when a family of the user's own fails at a point."""
@@ -288,40 +327,24 @@ class Driver:
         except SpaceError as error:
             again = hints.command("resume", self.name)
             raise UserError(f"space.{error}; mend that, then: {again}") from error
-        self._after(number)
+        self._ledger.after(number)
         return True
 
     def _end(self) -> None:
         """Nothing runs and nothing will: settles the states, and tells Optuna what that ended."""
-        over = "the deadline has passed" if self._past_deadline() else None
+        rests = self.draining or self.wanted.state is not None
+        over = self.schedule.why_over(nothing_fits=not (rests or self._memory.is_full(self._exhausted)))
 
         def work(session: Session, search: Search) -> None:
             ending.settle(session, search, self.wanted, drains=self.draining, over=over)
 
         self._write(work)
-        self._read_back()
-        self._tell_untold()
+        self._ledger.read_back()
+        self._ledger.tell_untold()
 
-    def _past_deadline(self) -> bool:
-        return self.deadline is not None and time.time() >= self.deadline
-
-    def _park(self, job: int, reason: str) -> None:
-        """Sets a job aside that this machine failed as often as it may be tried.
-
-        If another job is done meanwhile, it was the candidate's fault. If a second one has to be parked first, or
-        nothing has ever worked here, it is the machine's: the search is drained, and nothing is lost.
-        """
-        self._parked[job] = reason
-        if len(self._parked) > 1 or not self._machine_works:
-            self.drain(f"this machine fails its jobs ({reason}); mend that first")
-
-    def _fail_parked(self) -> bool:
-        """True when that changed something."""
-        parked, self._parked = self._parked, {}
-        for job, reason in parked.items():
-            number = self._write(lambda s, _, job=job, reason=reason: self._settler.give_up(s, job, reason))
-            self._after(number)
-        return bool(parked)
+    @property
+    def _is_over(self) -> bool:
+        return bool(self.draining or self.wanted.state or self.schedule.why_over())
 
     def _is_running(self) -> bool:
         return self._write(lambda s, _: bool(jobs.running_attempts(s, self.search_id)))
@@ -330,11 +353,27 @@ class Driver:
 
     @property
     def _dispatcher(self) -> Dispatcher:
-        return Dispatcher(self.plan, self.search_id, self.name, self.lease, self.artifacts, self._memory)
+        return Dispatcher(
+            self.plan, self.search_id, self.name, self.lease, self.artifacts, self._memory, self.schedule
+        )
+
+    @property
+    def _ledger(self) -> Ledger:
+        return Ledger(
+            self.search_id,
+            self._memory,
+            self.schedule,
+            self.study,
+            self._write,
+            self.on_event,
+            self.on_status,
+        )
 
     @property
     def _settler(self) -> Settler:
-        return Settler(self.plan, self.search_id, self.lease, self.device_id)
+        return Settler(
+            self.plan, self.search_id, self.lease, self.device_id, frozenset(self.quarantine.hosts)
+        )
 
     def _reconcile(self, session: Session, search: Search) -> int:
         lost = reconcile.settle_leftovers(session, search, self.device_id)
@@ -346,65 +385,7 @@ class Driver:
     def _last_reading(self, session: Session, _: Search) -> Job | None:
         """Before a search ends or rests: whether the device is still as it was."""
         self._drifting.last(session)
-        return self._dispatcher.reading(session, self._parked.keys())
-
-    def _take_up(self) -> None:
-        """What was stopped in an ended search that is extended may go on, and what was rejected by a figure that was
-        wrong; under a new Optuna trial."""
-
-        def those(session: Session, search: Search) -> list[Candidate]:
-            wronged = drifting.readmissible(session, self.search_id, self._memory.limits)
-            return [*candidates.to_take_up(session, search), *wronged]
-
-        for row in self._write(those):
-            trial = self.study.ask_again(row.point) if row.number > 0 else None
-
-            def work(
-                session: Session, _: Search, number: int = row.number, trial: int | None = trial
-            ) -> None:
-                again = candidates.by_number(session, self.search_id, number)
-                self._settler.take_up(session, again, trial, self._memory.baselines)
-
-            self._write(work)
-            self._after(row.number)
-
-    def _after(self, number: int) -> None:
-        """After a commit that concerned a candidate: look at it again, and tell Optuna if it has ended."""
-        row = self._write(lambda s, _: candidates.by_number(s, self.search_id, number))
-        before = self._memory.states.get(number)
-        self._look_at(row)
-        text = news.of_candidate(row, self.plan)
-        if text is not None and row.state != before:
-            self.on_event(text)
-        self.on_status(news.of_search([seen.state for seen in self._memory.seen.values()], self.plan))
-        if number > 0 and CandidateState(row.state) in TERMINAL_CANDIDATE:
-            self._tell(row)
-
-    def _read_back(self) -> None:
-        for row in self._write(lambda s, _: candidates.all_of(s, self.search_id)):
-            self._look_at(row)
-
-    def _look_at(self, row: Candidate) -> None:
-        """Raises UserError when the search has failed with it."""
-        self._memory.look_at(row)
-        reason = self._memory.why_failed(row)
-        if reason is not None:
-            self._write(lambda _, search: searches.set_state(search, SearchState.FAILED, reason))
-            raise UserError(reason)
-
-    def _tell_untold(self) -> None:
-        for row in self._write(lambda s, _: candidates.untold(s, self.search_id)):
-            self._tell(row)
-
-    def _tell(self, row: Candidate) -> None:
-        """Tells Optuna how a candidate ended, then notes that it was told."""
-        assert row.trial is not None
-        values = None
-        if row.state == CandidateState.FINISHED:
-            values = [float(row.measured[objective.name]) for objective in self.plan.objectives]
-        violations = gate.violations(self._memory.limits, row.measured)
-        self.study.tell(row.trial, CandidateState(row.state), values, violations)
-        self._write(lambda s, _: candidates.mark_told(s, self.search_id, row.number))
+        return self._dispatcher.reading(session, self._parking.jobs.keys())
 
     def _event(self, kind: str, text: str) -> None:
         self._write(lambda s, _: results.add_event(s, self.search_id, kind, text))

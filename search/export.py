@@ -13,10 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from search import hints
 from search.began import Began, of_candidate
 from search.errors import UserError
 from search.front import FrontPoint, FrontView, front_view
-from search.states import CandidateState
+from search.holding import held
+from search.states import REMOVED, CandidateState
 from search.store.read.candidates import find
 from search.store.read.results import artifacts
 from search.store.read.status import iso
@@ -58,9 +60,13 @@ def prepare(
     """
     row = find(reader, search.id, which)
     _refuse_untrained(search, row)
-    kept = [
-        a for a in artifacts(reader, search.id, row.id) if a.kind == "checkpoint" and a.epoch == row.epoch
-    ]
+    files = [a for a in artifacts(reader, search.id, row.id) if a.epoch == row.epoch]
+    kept = [a for a in files if a.kind == "checkpoint"]
+    if not kept and any(a.kind == REMOVED for a in files):
+        raise UserError(
+            f"{_label(search, row)}: its checkpoint was removed to make room on the disk, and its network is not there "
+            f"any more; choose one of the front, which keep theirs: {hints.command('front', search.name)}"
+        )
     if not kept:
         raise UserError(f"{_label(search, row)}: the database knows no checkpoint of epoch {row.epoch}")
     last = kept[-1]
@@ -85,7 +91,8 @@ def write(wanted: Wanted, target: Path, card: Callable[[Contents], str]) -> Expo
     try:
         check(target)
         _check_there(wanted)
-        with _interrupted_by_signals():
+        checkpoint = Path(wanted.request.artifacts, wanted.request.checkpoint.path)
+        with _interrupted_by_signals(), held(checkpoint):
             from workers.bundle.export import export
 
             return export(wanted.request, target, card, _facts(wanted))

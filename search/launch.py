@@ -206,6 +206,7 @@ def _drive(
     storage = open_storage(store.optuna_url, store.optuna_engine_kwargs)
     settings = plan.config.search
     target = measuring_device.of(plan.config)
+    workers = 1 if settings.engine == "inline" else num_workers(settings.workers, _trains_on(plan, target))
     driver = (Driver if plan.config.cost.label is None else LanedDriver)(
         store=store,
         study=Study(storage, name, plan.space, plan.objectives, settings.sampler, settings.seed),
@@ -215,13 +216,14 @@ def _drive(
         device_id=target.id,
         artifacts=artifacts,
         deadline=deadline,
+        num_workers=workers,
         on_event=tell[0],
         on_status=tell[1],
     )
     driver.start(silent_beat=silent_beat, prepare=prepare)
     try:
         with _signals(driver, name):
-            _run_engine(driver, settings.engine, num_workers(settings.workers, _trains_on(plan, target)))
+            _run_engine(driver, settings.engine, workers)
     finally:
         with contextlib.suppress(UserError):  # a full disk, say, of which the user hears anyway
             driver.close()
@@ -311,7 +313,7 @@ def _refuse_changes(row: SearchRow, config: SearchConfig) -> None:
     """A search may be extended, not turned into another: raises UserError naming the first setting that may not."""
     old = from_stored(row.config).to_dict()
     for section, value in config.to_dict().items():
-        if section in ("search", "limits") or value == old[section]:
+        if section in ("search", "budget", "limits", "notify") or value == old[section]:
             continue
         raise UserError(f"{section}: cannot change in a search that has begun; start another search for that")
     changed = {key for key, value in config.to_dict()["search"].items() if value != old["search"][key]}

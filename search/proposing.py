@@ -1,4 +1,5 @@
-"""Adds the next candidate: what the study proposes, but for what is predicted to break a limit for sure."""
+"""Adds the next candidate: what the study proposes, but for what is predicted to break a limit for sure; or lets one
+that has earned it train on."""
 
 from __future__ import annotations
 
@@ -9,13 +10,16 @@ from sqlalchemy.orm import Session
 
 from search import predictor, screened
 from search.memory import Memory
+from search.plan import Plan
 from search.screening import Screen, Sieve
 from search.settle import Settler
+from search.states import CandidateState
 from search.store.models import Search
-from search.store.write import results
+from search.store.write import candidates, jobs, results
 from search.study import Study
 from spaces.dims import Point
 from spaces.spec import ArchSpec
+from workers.job import Kind
 
 Write = Callable[[Callable[[Session, Search], Any]], Any]
 
@@ -45,6 +49,17 @@ def propose(
         if sieve.left_out:
             text = f"{screened.proposals(sieve.left_out)} left out before candidate {number}"
             results.add_event(session, search.id, "screened", f"{text}: {sieve.why}", number)
+
+    write(work)
+
+
+def promote(number: int, rung: int, search_id: int, plan: Plan, write: Write) -> None:
+    """Adds the training of a waiting candidate to a rung, by its index."""
+
+    def work(session: Session, _: Search) -> None:
+        row = candidates.by_number(session, search_id, number)
+        candidates.set_state(row, CandidateState.TRAINING)
+        jobs.add(session, row, Kind.TRAIN, rung=rung, epochs=(row.epoch + 1, plan.rungs[rung]))
 
     write(work)
 

@@ -260,12 +260,11 @@ class _Jobs:
 
     def tick(self) -> None:
         self._driver.beat()
-        overdue = set(self._driver.overdue())
+        overdue = set(self._driver.schedule.overdue())
         for running in self._running.values():
             key = (running.job.id, running.job.attempt)
             if key in overdue:
-                limit = running.job.settings.limits.job_seconds
-                self._driver.lost(*key, f"took over {limit:g} s", AttemptState.FENCED)
+                self._driver.lost(*key, self._driver.schedule.why_overdue(*key), AttemptState.FENCED)
                 _kill(running)
         if self._node is not None:
             self._node.overdue(overdue)

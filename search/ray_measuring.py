@@ -74,7 +74,8 @@ class MeasuringNode:
         job = self._job
         if job is not None and (job.id, job.attempt) in keys:
             self._drop()
-            self.driver.lost(job.id, job.attempt, "took longer than a job may", AttemptState.FENCED)
+            why = self.driver.schedule.why_overdue(job.id, job.attempt)
+            self.driver.lost(job.id, job.attempt, why, AttemptState.FENCED)
 
     def close(self) -> None:
         """Ends the actor."""

@@ -27,7 +27,8 @@ Baselines = Mapping[str, Mapping[str, float]]
 class Settled:
     """obsolete: checkpoint paths that nothing needs any more. done: the job did what it was for. given_up: why the
     machine failed it once too often; the job is pending again, and the driver decides. teaches_anew: the teacher is to
-    be made again. measured: a candidate has new figures. news: what there is to tell beside that."""
+    be made again. trouble: what the machine failed it by. measured: a candidate has new figures. news: what there is
+    to tell beside that."""
 
     obsolete: list[str] = field(default_factory=list)
     done: bool = False
@@ -35,16 +36,19 @@ class Settled:
     teaches_anew: bool = False
     measured: bool = False
     news: str | None = None
+    trouble: str | None = None
 
 
 @dataclass(frozen=True)
 class Settler:
-    """Rows of one search, written under one lease. device_id: the one that measurements must come from."""
+    """Rows of one search, written under one lease. device_id: the one that measurements must come from. quarantine:
+    hosts on which tries do not count."""
 
     plan: Plan
     search_id: int
     lease: int
     device_id: str
+    quarantine: frozenset[str] = frozenset()
 
     @property
     def drifting(self) -> Drifting:
@@ -178,7 +182,7 @@ class Settler:
                 self._go_further_back(session, job, candidate, trouble)
                 return Settled()
             again = self.try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
-            return Settled(given_up=None if again else trouble)
+            return Settled(given_up=None if again else trouble, trouble=trouble)
         for report in outcome.epochs:
             jobs.add_epoch(session, candidate.id, attempt, report)
         if outcome.status == Status.FAILED:
@@ -254,7 +258,12 @@ class Settler:
         job.state = JobState.PENDING
         text = f"{job.kind} job {job.id} was not done: {reason}"
         results.add_event(session, self.search_id, "retry", text, candidate.number)
-        return jobs.count_attempts(session, job.id, self.lease) < self.plan.settings.limits.max_attempts
+        return self.may_try(session, job.id)
+
+    def may_try(self, session: Session, job: int) -> bool:
+        """Whether this driver may try a job once more."""
+        tries = jobs.count_attempts(session, job, self.lease, self.quarantine)
+        return tries < self.plan.settings.limits.max_attempts
 
     def _go_further_back(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
         """The job begins after an older checkpoint, or at the first epoch where none is kept. Its candidate keeps

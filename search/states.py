@@ -57,3 +57,5 @@ TERMINAL_CANDIDATE = frozenset(
 )
 ACTIVE_QUEUE = (QueueState.WAITING, QueueState.RUNNING)
 ENDED_SEARCH = frozenset({SearchState.FINISHED, SearchState.STOPPED, SearchState.FAILED})
+REMOVED = "removed"
+"""The kind of an artifact that was a checkpoint, and was removed to make room."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboards.words import architecture, duration, interval, number, printable, rebuild
-from search import executions, hints, screened
+from search import executions, foreseen, hints, screened
+from search.states import REMOVED
 from search.teacher import words
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def status(found: Mapping[str, Any]) -> str:
         ("epochs", f"{found['epochs']:,} trained"),
         ("best", _best(found["best"])),
         *[("trained in", f"{name}: {text}") for name, text in found["executions"].items()],
+        *[("foreseen", foreseen.status_words(each)) for each in found["forecasts"]],
         ("screen", screened.words(found["screen"]) if found["screen"] else None),
     ]
     lines += [f"  {name:<11}{value}" for name, value in pairs if value]
@@ -166,7 +168,7 @@ def candidate(found: Mapping[str, Any]) -> str:
     lines += _section("Accuracy at each rung", _rungs(found["by_rung"]))
     lines += _section("Measurements", [_measured(one) for one in found["measurements"]])
     lines += _section("Attempts", [_attempt(one) for one in found["attempts"]])
-    lines += _section("Files", [f"{one['kind']} {one['path']}" for one in found["artifacts"]])
+    lines += _section("Files", [_file(one) for one in found["artifacts"]])
     text = "\n".join(printable(line) for line in lines)
     return "\n".join([text, "", *_how(found["measured_how"], list(found["measured_how"]))])
 
@@ -181,7 +183,7 @@ def teacher(found: Mapping[str, Any]) -> str:
         f"  digest      {found['digest']}",
     ]
     lines += _section("Attempts", [_attempt(one) for one in found["attempts"]])
-    lines += _section("Files", [f"{one['kind']} {one['path']}" for one in found["artifacts"]])
+    lines += _section("Files", [_file(one) for one in found["artifacts"]])
     return "\n".join(
         [*(printable(line) for line in lines), "", "In brackets: 95% intervals, on the validation split."]
     )
@@ -301,6 +303,11 @@ def _attempt(found: Mapping[str, Any]) -> str:
         f"{found['kind']} job {found['job']}, attempt {found['attempt']}: {found['state']}{reason}, "
         f"{duration(found['seconds'])}"
     )
+
+
+def _file(found: Mapping[str, Any]) -> str:
+    kind = "checkpoint, removed to make room:" if found["kind"] == REMOVED else found["kind"]
+    return f"{kind} {found['path']}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -211,7 +211,7 @@ class Artifact(Base):
         ForeignKey("candidate.id", ondelete="CASCADE"), index=True
     )
     attempt_id: Mapped[int | None] = mapped_column(ForeignKey("attempt.id", ondelete="SET NULL"))
-    kind: Mapped[str] = mapped_column(String(20))  # checkpoint | report
+    kind: Mapped[str] = mapped_column(String(20))  # checkpoint | removed (to make room) | report
     path: Mapped[str] = mapped_column(Text)
     epoch: Mapped[int | None]
     sha256: Mapped[str] = mapped_column(String(64))

@@ -80,9 +80,10 @@ def pending(session: Session, search_id: int, but: Collection[int] = ()) -> Iter
     )
 
 
-def count_attempts(session: Session, job: int, lease: int) -> int:
-    """Tries at a job under one lease."""
+def count_attempts(session: Session, job: int, lease: int, but: Collection[str] = ()) -> int:
+    """Tries at a job under one lease, but for those that did what they were told to, and those on some hosts."""
     query = select(func.count()).select_from(Attempt).where(Attempt.job_id == job, Attempt.lease == lease)
+    query = query.where(Attempt.state != AttemptState.DONE, func.coalesce(Attempt.host, "").not_in(but))
     return session.scalar(query) or 0
 
 
@@ -90,6 +91,26 @@ def candidate_number(session: Session, job: int) -> int:
     """The number of the candidate that a job works on."""
     query = select(Candidate.number).join(JobRow, JobRow.candidate_id == Candidate.id).where(JobRow.id == job)
     return session.scalars(query).one()
+
+
+def lengths(session: Session, search_id: int) -> list[tuple[JobRow, Candidate, int, float]]:
+    """What attempts that ended by themselves did: at which job, of whom, how many epochs, and in how many seconds; in
+    the order of their ends."""
+    epochs = select(func.count()).where(Epoch.attempt_id == Attempt.id).scalar_subquery()
+    query = (
+        select(JobRow, Candidate, epochs, Attempt.seconds)
+        .join(Candidate, Candidate.id == JobRow.candidate_id)
+        .join(Attempt, Attempt.job_id == JobRow.id)
+        .where(JobRow.search_id == search_id, Attempt.state == AttemptState.DONE, Attempt.seconds > 0)
+        .order_by(Attempt.ended, Attempt.id)
+    )
+    return [(job, row, done, seconds) for job, row, done, seconds in session.execute(query)]
+
+
+def open_candidates(session: Session, search_id: int) -> set[int]:
+    """Row ids of the candidates that a job waits for or is at work on."""
+    is_open = JobRow.state.in_([str(JobState.PENDING), str(JobState.RUNNING)])
+    return set(session.scalars(select(JobRow.candidate_id).where(JobRow.search_id == search_id, is_open)))
 
 
 def cancel_pending(

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from search.states import REMOVED
 from search.store.models import Artifact, Attempt, Candidate, EvaluationRow, Event, JobRow, MeasurementRow
 from workers.job import CheckpointRef, Evaluation, Kind, Measurement
 from workers.measure import samples
@@ -192,6 +193,24 @@ def forget_other_checkpoints(session: Session, candidate: Candidate, *keep: Chec
     for row in rows:
         session.delete(row)
     return [row.path for row in rows]
+
+
+def checkpoints(session: Session, search_id: int) -> list[Artifact]:
+    """All of a search."""
+    query = select(Artifact).where(Artifact.search_id == search_id, Artifact.kind == "checkpoint")
+    return list(session.scalars(query.order_by(Artifact.id)))
+
+
+def remove_checkpoint(row: Artifact) -> None:
+    """Marks one that is removed to make room; its file is to go after the commit, and goes with the next driver where
+    this one does not live to do it."""
+    row.kind = REMOVED
+
+
+def was_removed(session: Session, candidate: Candidate, epoch: int) -> bool:
+    """Whether a checkpoint of a candidate was removed to make room."""
+    query = select(Artifact.id).where(Artifact.candidate_id == candidate.id, Artifact.epoch == epoch)
+    return session.scalar(query.where(Artifact.kind == REMOVED).limit(1)) is not None
 
 
 def add_event(
