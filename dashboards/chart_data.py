@@ -14,7 +14,7 @@ def chart_data(name: str, front_info: FrontInfo, curves_info: CurvesInfo) -> dic
     """The object that `static/front.js` draws from. name: of the search, for files that are saved.
 
     points: key -> group, values, intervals, hover text (HTML of plotly's own kind, escaped), in drawing order.
-    line: keys of the points that the front's line joins. looks: theme -> figures without points, limit's shape.
+    line: keys of the points that the front's line joins. looks: theme -> figures without points, the line and the name of a limit.
     """
     return {
         "name": name,
@@ -28,7 +28,7 @@ def chart_data(name: str, front_info: FrontInfo, curves_info: CurvesInfo) -> dic
             key: {
                 "front": front.draw(front_info, theme),
                 "curves": curves.draw(curves_info, theme),
-                "limit": front.limit_shape(theme),
+                "limit": front.limit_look(theme),
             }
             for key, theme in palette.THEMES.items()
         },

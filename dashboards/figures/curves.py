@@ -85,16 +85,27 @@ def draw(info: CurvesInfo, theme: Theme) -> dict[str, Any]:
             "yanchor": "top",
             "font": {"size": 13},
         },
-        "margin": {"l": 64, "r": 16, "t": 16, "b": 24},
+        "margin": {"l": 64, "r": 16, "t": 28, "b": 24},
         "xaxis": palette.axis(theme, "epoch")
         | {"range": [0.5, longest + 0.5], "showgrid": False, "dtick": max(1, longest // 10), "tick0": 0},
-        "yaxis": palette.axis(theme, "validation accuracy") | {"hoverformat": ".3f"},
+        "yaxis": palette.axis(theme, "validation accuracy")
+        | {"hoverformat": ".3f", "range": accuracy_range([s.accuracy for c in info.drawn for s in c.scores])},
         "shapes": [rung_line(theme, rung) for rung in info.rungs],
     }
     return {
         "data": [_line(info, theme, place, curve) for place, curve in enumerate(info.drawn)],
         "layout": look,
     }
+
+
+def accuracy_range(accuracies: Sequence[float]) -> list[float] | None:
+    """What an axis shows of accuracies: all of them with room on either side, also where they are all the same; as far
+    as half that room beyond 0 and 1, which none can be. None for none, which plotly takes for its own range."""
+    if not accuracies:
+        return None
+    low, high = min(accuracies), max(accuracies)
+    room = max(0.06 * (high - low), 0.02)
+    return [max(low - room, -room / 2), min(high + room, 1 + room / 2)]
 
 
 def _line(info: CurvesInfo, theme: Theme, place: int, curve: Curve) -> dict[str, Any]:
@@ -135,6 +146,7 @@ def _size(at_rung: bool, baseline: bool) -> int:
 
 
 def rung_line(theme: Theme, rung: int) -> dict[str, Any]:
+    """Its name stands above the plot, where no grid strikes it through."""
     return {
         "type": "line",
         "xref": "x",
@@ -147,9 +159,9 @@ def rung_line(theme: Theme, rung: int) -> dict[str, Any]:
         "line": {"color": theme.muted, "width": 1, "dash": "dot"},
         "label": {
             "text": f"rung {rung}",
-            "textposition": "start",
+            "textposition": "end",
             "textangle": 0,
-            "xanchor": "right",
+            "xanchor": "center",
             "yanchor": "bottom",
             "font": {"size": 12, "color": theme.muted},
         },

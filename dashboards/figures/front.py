@@ -16,6 +16,7 @@ from dashboards.figures.points import Point
 
 STRIP_HEIGHT = 0.07
 STRIP_DOMAIN = 0.13  # where the plot begins when there is a strip below it, as a share of the height
+BARRED = (palette.FRONT, palette.BORDERLINE, palette.BASELINE)  # groups whose intervals are drawn
 LOG_FROM = 20.0  # an axis is logarithmic at first when its largest value is this many times its smallest
 
 
@@ -82,7 +83,7 @@ def draw(info: FrontInfo, theme: Theme) -> dict[str, Any]:
     point), a group, and whether it has bars."""
     traces = [_line(theme)]
     for group in GROUPS.values():
-        bars = group.key in (palette.FRONT, palette.BASELINE)
+        bars = group.key in BARRED
         marker = _marker(theme, group)
         traces.append(marker | {"meta": {"role": "points", "group": group.key, "bars": bars}})
         traces[-1] |= {"error_x": _bars(theme, group), "error_y": _bars(theme, group), "cliponaxis": False}
@@ -161,17 +162,19 @@ def _bars(theme: Theme, group: Group) -> dict[str, Any]:
     }
 
 
-def limit_shape(theme: Theme) -> dict[str, Any]:
-    """A dashed line for a limit, but for where it stands."""
+def limit_look(theme: Theme) -> dict[str, Any]:
+    """A dashed line for a limit, and its name, which stands on a ground of its own; but for where they stand."""
     return {
-        "type": "line",
-        "line": {"color": theme.limit, "width": 1.5, "dash": "dash"},
-        "layer": "below",
-        "label": {
+        "line": {
+            "type": "line",
+            "line": {"color": theme.limit, "width": 1.5, "dash": "dash"},
+            "layer": "below",
+        },
+        "name": {
             "text": "limit",
-            "textposition": "end",
-            "padding": 5,
-            "textangle": 0,
+            "showarrow": False,
+            "bgcolor": theme.background,
+            "borderpad": 1,
             "font": {"color": theme.limit, "size": 12},
         },
     }

@@ -69,7 +69,7 @@ GROUPS: dict[str, Group] = {
         Group(
             BORDERLINE,
             "Borderline",
-            "fully trained, its measured interval holds a limit",
+            "fully trained, its measured interval contains a limit",
             "square-x-open",
             9,
             "M3 3H13V13H3ZM3 3L13 13M13 3L3 13",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.figures import palette
-from dashboards.figures.curves import rung_line
+from dashboards.figures.curves import accuracy_range, rung_line
 from dashboards.figures.palette import Theme
 from search.store.read.rows import EpochView
 
@@ -45,7 +45,7 @@ def draw(info: TrainingInfo, theme: Theme) -> dict[str, Any]:
             "font": {"size": 13},
         },
         "hovermode": "x unified",
-        "margin": {"l": 64, "r": 16, "t": 16, "b": 24},
+        "margin": {"l": 64, "r": 16, "t": 28, "b": 24},
         "xaxis": palette.axis(theme, "epoch")
         | {
             "range": [0.5, end + 0.5],
@@ -55,7 +55,11 @@ def draw(info: TrainingInfo, theme: Theme) -> dict[str, Any]:
             "showgrid": False,
         },
         "yaxis": palette.axis(theme, "validation accuracy")
-        | {"domain": ACCURACY_DOMAIN, "hoverformat": ".3f"},
+        | {
+            "domain": ACCURACY_DOMAIN,
+            "hoverformat": ".3f",
+            "range": accuracy_range([end for e in info.epochs for end in (e.accuracy_low, e.accuracy_high)]),
+        },
         "yaxis2": palette.axis(theme, "loss") | {"domain": LOSS_DOMAIN, "hoverformat": ".4~g"},
         "shapes": [rung_line(theme, rung) for rung in info.rungs],
     }

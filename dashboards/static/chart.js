@@ -42,8 +42,12 @@
       }
     }
     axes(layout, data, view, strip);
+    place(traces, layout, data, strip);
+    if (plotted) spread(layout, data, view, traces);
+    const limited = limitedAxes(data, view, plotted ? "xy" : strip ? "x" : "");
+    layout.shapes = limited.map((axis) => limitLine(data, look.limit, axis));
+    layout.annotations = limited.map((axis) => limitName(data, look.limit, axis));
     if (!plotted) empty(layout, strip);
-    layout.shapes = limits(data, look.limit, view);
     return { traces, layout };
   }
   function isPair(data, x, y) {
@@ -85,35 +89,64 @@
     layout.xaxis.type = view.logX ? "log" : "linear";
     layout.yaxis.type = view.logY ? "log" : "linear";
     layout.xaxis.anchor = strip ? "y2" : "y";
-    layout.yaxis.domain = [strip ? data.strip : 0, 1];
-    layout.yaxis2.visible = strip;
     layout.yaxis2.ticktext = ["no<br>" + view.y.replaceAll("_", " ")];
     layout.uirevision = [view.x, view.y, view.logX, view.logY].join();
     if (narrow.matches) layout.margin = { l: 48, r: 8, t: 24, b: 48 };
+  }
+  // A strip that nothing stands in is not there at all: plotly paints the background even of an axis that it does not
+  // show, over what the plot has at the same place.
+  function place(traces, layout, data, strip) {
+    layout.yaxis.domain = [strip ? data.strip : 0, 1];
+    for (const trace of traces) if (trace.meta.role === "strip" && !strip) trace.yaxis = "y";
+    if (!strip) delete layout.yaxis2;
+  }
+  // Around one single value plotly shows one unit either way, whatever the unit: -0.6 to 1.4 ms around 0.4.
+  function spread(layout, data, view, traces) {
+    for (const [name, axis, is_log] of [[view.x, layout.xaxis, view.logX], [view.y, layout.yaxis, view.logY]]) {
+      const seen = [data.axes[name].limit === null ? [] : [data.axes[name].limit]];
+      for (const trace of traces) {
+        if (trace.visible === false || !["points", "strip"].includes(trace.meta.role)) continue;
+        const across = axis === layout.xaxis ? trace.x : trace.y;
+        trace.ids.forEach((key, i) => {
+          if (trace.x[i] === null || trace.y[i] === null || (axis === layout.yaxis && trace.meta.role === "strip")) return;
+          seen.push([across[i]], trace.meta.bars ? data.points[key].intervals[name] || [] : []);
+        });
+      }
+      const values = seen.flat(), low = Math.min(...values), high = Math.max(...values);
+      if (!is_log && values.length && low === high) {
+        Object.assign(axis, { range: low ? [low - Math.abs(low) / 2, low + Math.abs(low) / 2] : [-1, 1], autorange: false });
+      }
+    }
   }
   // Ranges that plotly would make up for nothing say nothing.
   function empty(layout, strip) {
     Object.assign(layout.yaxis, { type: "linear", range: [0, 1], autorange: false, showticklabels: false });
     if (!strip) Object.assign(layout.xaxis, { type: "linear", range: [0, 1], autorange: false, showticklabels: false });
     layout.uirevision = "empty";
-    layout.annotations = [{
+    layout.annotations.push({
       text: "Nothing has both figures yet", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.55,
       font: { size: 15, color: layout.xaxis.tickfont.color },
-    }];
+    });
   }
-  function limits(data, shape, view) {
-    const shapes = [];
-    for (const [name, across, along] of [[view.x, "x", "y"], [view.y, "y", "x"]]) {
-      const limit = data.axes[name].limit;
-      if (limit === null) continue;
-      const label = Object.assign({}, shape.label, across === "x" ? { xanchor: "right", yanchor: "top" } : {});
-      shapes.push(Object.assign(copy(shape), {
-        label,
-        [across + "ref"]: across, [across + "0"]: limit, [across + "1"]: limit,
-        [along + "ref"]: "paper", [along + "0"]: 0, [along + "1"]: 1,
-      }));
-    }
-    return shapes;
+  // real: the axes whose range is that of some points.
+  function limitedAxes(data, view, real) {
+    const axes = [[view.x, "x", "y", view.logX], [view.y, "y", "x", view.logY]];
+    return axes.filter(([name, across]) => data.axes[name].limit !== null && real.includes(across));
+  }
+  function limitLine(data, look, [name, across, along]) {
+    return Object.assign(copy(look.line), {
+      [across + "ref"]: across, [across + "0"]: data.axes[name].limit, [across + "1"]: data.axes[name].limit,
+      [along + "ref"]: "paper", [along + "0"]: 0, [along + "1"]: 1,
+    });
+  }
+  // At the end of the line and above the grid, which would strike it through. On a logarithmic axis plotly places lines
+  // by their value and words by its logarithm.
+  function limitName(data, look, [name, across, along, is_log]) {
+    return Object.assign(copy(look.name), {
+      [across + "ref"]: across, [across]: is_log ? Math.log10(data.axes[name].limit) : data.axes[name].limit,
+      [along + "ref"]: "paper", [along]: 1,
+      xanchor: across === "x" ? "center" : "right", yanchor: across === "x" ? "bottom" : "middle",
+    });
   }
 
   // What a reader should know about the axes that they chose.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,14 @@ Object.fromEntries(document.getElementById("front-chart").data.filter((trace) =>
     ids: trace.ids.filter((id, i) => trace.x[i] !== null && trace.y[i] !== null), visible: trace.visible,
     x: trace.x, y: trace.y, all: trace.ids, shape: trace.line && trace.line.shape, error: trace.error_y,
   }]))
+"""
+
+# Plotly paints a background for each subplot, also for one whose axes it does not show.
+BACKGROUNDS = """
+(({ _plots, _subplots }) => _subplots.cartesian.map((id) => {
+  const { _offset, _length } = _plots[id].yaxis;
+  return { top: _offset, bottom: _offset + _length };
+}))(document.getElementById("front-chart")._fullLayout)
 """
 
 
@@ -58,10 +68,10 @@ def test_every_point_is_drawn_once_with_the_others_of_its_group(chart: Chart) ->
 def test_what_has_no_accuracy_stands_in_the_strip_and_not_in_the_plot(chart: Chart) -> None:
     assert set(chart.traces("strip")["rejected"]["ids"]) == chart.keys("rejected")
     assert chart.traces("points")["rejected"]["ids"] == []
-    assert chart.layout("yaxis2.visible")
+    assert chart.layout("yaxis2")
     chart.page.select_option("#axis-y", "params")
     assert set(chart.traces("points")["rejected"]["ids"]) == chart.keys("rejected")
-    assert not chart.layout("yaxis2.visible")
+    assert not chart.layout("yaxis2")
 
 
 def test_the_line_steps_at_the_worse_of_two_points_on_either_way_round(chart: Chart) -> None:
@@ -82,10 +92,12 @@ def test_no_line_is_drawn_on_axes_that_are_not_the_objectives(chart: Chart) -> N
     assert "The line is left out" in chart.page.locator("#axes-note").inner_text()
 
 
-def test_front_points_and_baselines_alone_carry_their_intervals(chart: Chart) -> None:
+def test_what_is_judged_by_its_interval_alone_carries_it(chart: Chart) -> None:
     drawn = chart.traces("points")
     for group, trace in drawn.items():
-        assert bool((trace["error"] or {}).get("visible")) == (group in ("front", "baseline"))
+        assert bool((trace["error"] or {}).get("visible")) == (
+            group in ("front", "borderline", "baseline") and bool(trace["ids"])
+        )
     key = drawn["front"]["all"][0]
     low, high = chart.data["points"][key]["intervals"]["accuracy"]
     value = chart.data["points"][key]["values"]["accuracy"]
@@ -102,6 +114,27 @@ def test_limits_of_the_shown_axes_are_drawn(chart: Chart) -> None:
     chart.page.select_option("#axis-y", "latency_ms")
     (shape,) = chart.layout("shapes")
     assert (shape["y0"], shape["xref"]) == (limit, "paper")
+    chart.page.get_by_label("log vertical axis").check()
+    (name,) = chart.layout("annotations")
+    assert name["y"] == pytest.approx(math.log10(limit))
+
+
+@pytest.mark.parametrize("axis", ["accuracy", "flops"])
+def test_nothing_is_painted_over_the_plot_or_over_the_strip(chart: Chart, axis: str) -> None:
+    chart.page.select_option("#axis-y", axis)
+    boxes = chart.page.evaluate(BACKGROUNDS)
+    assert len(boxes) == (2 if axis == "accuracy" else 1)
+    assert all(a["bottom"] <= b["top"] or b["bottom"] <= a["top"] for a, b in combinations(boxes, 2))
+
+
+def test_a_single_value_has_room_in_its_own_unit(chart: Chart) -> None:
+    boxes = chart.page.locator("fieldset.legend input")
+    for box in boxes.all():
+        if box.is_visible() and box.input_value() != "baseline":
+            box.uncheck()
+    chart.page.select_option("#axis-y", "flops")
+    flops = next(p["values"]["flops"] for p in chart.data["points"].values() if p["group"] == "baseline")
+    assert chart.layout("yaxis.range") == pytest.approx([flops / 2, 1.5 * flops])
 
 
 def test_a_group_that_is_left_out_is_neither_in_the_chart_nor_in_the_table(chart: Chart) -> None:

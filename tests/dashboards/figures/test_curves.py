@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from dashboards.figures import curves, palette
 from dashboards.figures.curves import Score
 from dashboards.figures.points import Point
@@ -74,3 +76,13 @@ def test_names_are_text_in_the_legend_and_in_the_hover() -> None:
     trace = curves.draw(info([hostile]), palette.THEMES["light"])["data"][0]
     assert trace["name"] == "&lt;a href=x&gt;&amp;%{x} vit"
     assert trace["hovertemplate"] == "%{hovertext}<extra></extra>"
+
+
+@pytest.mark.parametrize("accuracies", [[0.1, 0.1], [0.0], [1.0, 1.0], [0.2, 0.9]])
+def test_an_axis_of_accuracies_shows_them_all_and_little_that_cannot_be(accuracies: list[float]) -> None:
+    found = curves.accuracy_range(accuracies)
+    assert found is not None
+    low, high = found
+    assert -0.03 < low < min(accuracies)
+    assert max(accuracies) < high < 1.03
+    assert high - low <= 1.15 * (max(accuracies) - min(accuracies)) + 0.05

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
 
+from dashboards import rendering
 from dashboards.figures import front, palette
 from dashboards.figures.front import Axis
 from dashboards.figures.points import Point, hover
@@ -101,6 +103,7 @@ def test_each_group_has_points_and_a_place_in_the_strip(info: front.FrontInfo, t
     assert roles["line"] == [palette.FRONT]
     assert roles["chosen"] == [""]
     assert [t["meta"]["group"] for t in figure["data"] if t["meta"]["bars"]] == [
+        palette.BORDERLINE,
         palette.BASELINE,
         palette.FRONT,
     ]
@@ -129,6 +132,22 @@ def test_every_group_has_its_own_symbol_and_colour_in_both_themes() -> None:
     assert len({group.path for group in groups}) == len(groups)
     for theme in palette.THEMES.values():
         assert len({theme.groups[group.key] for group in groups}) == len(groups)
+
+
+def variables(look: str) -> dict[str, list[str]]:
+    """Custom property -> its values in a style sheet, in their order."""
+    found: dict[str, list[str]] = {}
+    for name, value in re.findall(r"--([a-z]+): (#[0-9a-f]{6});", look):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def test_a_group_has_the_colour_of_its_points_in_legend_table_and_pages() -> None:
+    look = rendering.static("look.css")
+    found, light, dark = variables(look), palette.THEMES["light"], palette.THEMES["dark"]
+    for key in palette.GROUPS:
+        assert found[key] == [light.groups[key], dark.groups[key], dark.groups[key]]
+        assert f".{key} {{ color: var(--{key}); }}" in look
 
 
 def luminance(colour: str) -> float:
