@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from sqlalchemy.orm import Session
@@ -26,11 +26,14 @@ class Lane(Enum):
 
 @dataclass(frozen=True)
 class _OfOneLane(Dispatcher):
-    """Leaves the jobs of the other lane aside."""
+    """Leaves the jobs of the other lane aside. aside: takes the jobs that are parked."""
 
     lane: Lane = Lane.TRAIN
+    aside: set[int] = field(default_factory=set)
 
     def next(self, session: Session, parked: Collection[int]) -> Job | None:
+        self.aside.clear()
+        self.aside.update(parked)
         others = {row.id for row in jobs.pending(session, self.search_id) if not self.lane.takes(row.kind)}
         return super().next(session, {*parked, *others})
 
@@ -43,6 +46,7 @@ class LanedDriver(Driver):
     _lane: Lane | None = None
     _held_back: bool = False
     _looked: bool = False
+    _aside: set[int] = field(default_factory=set)
 
     def next_of(self, lane: Lane) -> Job | Idle:
         """As `next_job`, for one lane. The last job of a search may be a measurement whoever asks."""
@@ -58,7 +62,7 @@ class LanedDriver(Driver):
         self._looked = True
         if self._lane is None:
             return found
-        return _OfOneLane(**vars(found), lane=self._lane)
+        return _OfOneLane(**vars(found), lane=self._lane, aside=self._aside)
 
     def _propose(self) -> bool:
         if self._lane is Lane.TRAIN:
@@ -74,10 +78,8 @@ class LanedDriver(Driver):
         return self._lane is Lane.TRAIN and self._looked and (self._held_back or self._measures_wait())
 
     def _measures_wait(self) -> bool:
-        parked = self._parking.jobs.keys()
-
         def work(session: Session, _: object) -> bool:
-            waiting = jobs.pending(session, self.search_id, parked)
+            waiting = jobs.pending(session, self.search_id, self._aside)
             return any(Lane.MEASURE.takes(row.kind) for row in waiting)
 
         return self._write(work)
