@@ -189,7 +189,7 @@ def test_a_probe_that_the_deadline_cut_off_is_made_when_the_search_is_extended(
     bench = make_bench(training=OPEN, space={"families": ["vit"]}, baselines={}, max_candidates=2)
     driver = bench.driver()
     job = until(driver, Kind.PROBE, bench, answer)
-    driver.deadline = time.time() - 1
+    driver.schedule.deadline = time.time() - 1
     driver.lost(job.id, job.attempt, "its worker died")
     assert driver.next_job() is Idle.FINISHED
     assert [row.state for row in probes(bench)] == [JobState.CANCELLED]
