@@ -12,7 +12,7 @@ from dashboards.figures.curves import CurvesInfo
 from dashboards.figures.front import FrontInfo, front_line
 from dashboards.figures.points import Point
 from dashboards.search_data import SearchData
-from search import executions, hints, screened
+from search import executions, foreseen, hints, screened
 from search.front import Conditions
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.read.rows import SearchRow
@@ -30,10 +30,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Progress:
-    """How many of the candidates that the search may have have ended; states: those that there are, with counts."""
+    """How many of the candidates that the search may have have ended. most: None where time ends it. share: of the way
+    to its end, by candidates, or else by time; None where neither says. states: those that there are, with counts."""
 
     ended: int
-    most: int
+    most: int | None
+    share: float | None
     states: tuple[tuple[str, int], ...]
 
     @property
@@ -42,13 +44,26 @@ class Progress:
         return ", ".join(f"{count} {state}" for state, count in self.states) or "none yet"
 
 
-def progress(search: SearchRow, counts: Mapping[CandidateState, int]) -> Progress:
-    """counts: candidates by state."""
+def progress(search: SearchRow, counts: Mapping[CandidateState, int], now: float) -> Progress:
+    """counts: candidates by state. now: UTC seconds."""
+    ended = sum(count for state, count in counts.items() if state in TERMINAL_CANDIDATE)
+    asked = search.config["search"]["max_candidates"]
+    most = asked if isinstance(asked, int) else None
+    share = _share_of_time(search, now) if most is None else ended / most
     return Progress(
-        ended=sum(count for state, count in counts.items() if state in TERMINAL_CANDIDATE),
-        most=search.config["search"]["max_candidates"],
+        ended=ended,
+        most=most,
+        share=None if share is None else min(1.0, max(0.0, share)),
         states=tuple((str(state), counts[state]) for state in CandidateState if counts.get(state)),
     )
+
+
+def _share_of_time(search: SearchRow, now: float) -> float | None:
+    if search.ended is not None:
+        return 1.0
+    if search.started is None or search.deadline is None or search.deadline <= search.started:
+        return None
+    return (now - search.started) / (search.deadline - search.started)
 
 
 def headline(data: SearchData) -> str:
@@ -73,6 +88,8 @@ def figures(data: SearchData) -> list[Figure]:
         *_best(data),
         *_teacher(data),
         *_executions(data),
+        *_left_out(data),
+        *_foreseen(data),
         _device(data),
         _images(data),
         *_deadline(data),
@@ -89,6 +106,8 @@ def page_figures(data: SearchData) -> list[Figure]:
         *_best(data),
         *_teacher(data),
         *_executions(data),
+        *_left_out(data),
+        *_foreseen(data),
         _device(data),
         _images(data),
         *_deadline(data),
@@ -185,6 +204,19 @@ def _left_out(data: SearchData) -> list[Figure]:
     if found is None:
         return []
     return [Figure("Left out", screened.proposals(found["left_out"]), screened.words(found))]
+
+
+def _foreseen(data: SearchData) -> list[Figure]:
+    """What was foreseen of the search, with what has become of it."""
+    candidates = len(data.view.candidates)
+    found = []
+    for each in foreseen.of(data.search.data):
+        so_far = "became" if data.search.ended is not None else "so far"
+        took = words.duration(3600 * data.search.data.get("spent", {}).get("hours", 0.0))
+        note = f"at {words.moment(each.made)}, from {each.basis}; {so_far}: {candidates} in {took}"
+        text = f"{foreseen.between(each.candidates)} candidates in {foreseen.duration(each.hours)}"
+        found.append(Figure("Foreseen", text, note))
+    return found
 
 
 def _deadline(data: SearchData) -> list[Figure]:

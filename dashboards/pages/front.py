@@ -60,7 +60,7 @@ def _found(reader: Reading, name: str, writes: bool) -> tuple[Live, dict[str, An
     place = waiting.place_of(reader, name)
     context = search_context(loaded)
     values = context.values(href) | {
-        "progress": summary.progress(loaded.search, summary.counts(loaded)),
+        "progress": summary.progress(loaded.search, summary.counts(loaded), loaded.written),
         "notice": "" if actions.waits(place) else summary.notice(loaded.search),
         "may_write": writes,
         "actions": actions.of(loaded.search, place),
