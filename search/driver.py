@@ -57,6 +57,7 @@ class Driver:
     """Drives one search from `start` to `close`.
 
     device_id: the device that its measurements come from. deadline: UTC seconds. num_workers: jobs at a time.
+    joules: a counter of the device's energy, for a budget.
     drain_wanted: set to a reason (by a signal handler, which may not write), it drains at the next call.
     wanted: what the open requests come to. hosts: gives those that jobs can go to, where there may be several.
     on_event: told in words what happens; on_status: how far the search is, after every change.
@@ -74,6 +75,7 @@ class Driver:
     on_status: Callable[[str], None] = lambda _: None
     lease: int = 0
     num_workers: int = 1
+    joules: Callable[[], float] | None = None
     clock: Clock = CLOCK
     drain_wanted: str | None = None
     draining: bool = False
@@ -133,9 +135,7 @@ class Driver:
         reconcile.remove_unknown_checkpoints(self.store, self.search_id, self.artifacts)
         orphans = self.study.fail_orphans(self._write(lambda s, _: candidates.trials(s, self.search_id)))
         if lost or orphans:
-            self._event(
-                "reconciled", f"{lost} attempt(s) of an earlier driver lost, {orphans} orphaned trial(s)"
-            )
+            self._event("reconciled", reconcile.words(lost, orphans))
         self._ledger.read_back()
         self._write(lambda s, search: self.schedule.begin(s, search))
         self._ledger.tell_untold()

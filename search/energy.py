@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from search.config import SearchConfig
     from search.plan import Plan
+    from workers.device import Device
 
 NAME = "energy_mj"
 
@@ -24,23 +25,42 @@ def lacking(plan: Plan, measured: Mapping[str, float], source: str) -> str | Non
     return f"{NAME} could not be told: {source or 'the measurement has none'}"
 
 
+def joules_of(config: SearchConfig, device: Device) -> Callable[[], float] | None:
+    """A counter of what the device has drawn, where a budget needs one; it stands still where it does not answer."""
+    if config.budget.energy_kwh is None:
+        return None
+    from workers.measure import energy
+
+    counter, last = energy.counter_of(device), 0.0
+
+    def read() -> float:
+        nonlocal last
+        found = None if counter is None else counter.read_mj()
+        last = last if found is None else found / 1000
+        return last
+
+    return read
+
+
 def check(config: SearchConfig) -> None:
-    """Raises UsageError for an objective or constraint on energy where this machine's device counts none."""
+    """Raises UsageError for an objective, constraint or budget of energy where this machine's device counts none."""
     if NAME in config.constraints:
         key = f"constraints.{NAME}"
     elif NAME in config.objectives:
         key = "objectives"
+    elif config.budget.energy_kwh is not None:
+        key = "budget.energy_kwh"
     else:
         return
-    if not config.cost.energy_seconds:
+    if not config.cost.energy_seconds and not key.startswith("budget"):
         raise config.error("cost.energy_seconds", f"is 0, and {key} needs {NAME}; give 2 or more")
     from search import measuring_device
     from workers.measure import energy
 
     if config.cost.label is not None:
-        raise config.error(key, f"{NAME} is not known of a device on another node; leave it out")
+        raise config.error(key, "energy is not known of a device on another node; leave it out")
     here = measuring_device.of(config)
     if energy.counter_of(here) is None:
         raise config.error(
-            key, f"{NAME} cannot be measured on {here.name}: {energy.why_none(here)}; leave it out"
+            key, f"energy cannot be measured on {here.name}: {energy.why_none(here)}; leave it out"
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from search import folders, hints, lease, leftovers, measuring_device, own_families, validate
+from search import energy, folders, hints, lease, leftovers, measuring_device, own_families, validate
 from search.brought import Brought
 from search.config import SearchConfig, from_stored
 from search.driver import Driver
@@ -217,6 +217,7 @@ def _drive(
         artifacts=artifacts,
         deadline=deadline,
         num_workers=workers,
+        joules=energy.joules_of(plan.config, target),
         on_event=tell[0],
         on_status=tell[1],
     )
