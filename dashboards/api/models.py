@@ -63,6 +63,7 @@ class Teacher(Strict):
     kind: str = Field(description="What is learnt: soft, hard or token")
     accuracy: float | None = Field(description="On the validation split; null before it has one")
     interval: list[float] | None = Field(description="Of the accuracy, 95%: low and high")
+    chance: str = Field("", description="In words, where its accuracy is not told apart from guessing")
 
 
 class ScreenError(Strict):
@@ -98,6 +99,33 @@ class Place(Strict):
     reason: str | None
 
 
+class Range(Strict):
+    """A figure that was predicted, and between what it lies."""
+
+    expected: float
+    low: float
+    high: float
+
+
+class Fact(Strict):
+    candidates: int
+    epochs: int
+    hours: float | None = Field(description="In which the search was driven; null before it is known")
+
+
+class Forecast(Strict):
+    """What was foreseen of a search, and what has become of it so far."""
+
+    candidates: Range
+    jobs: Range
+    epochs: Range
+    hours: Range
+    ends_by: str = Field(description="What ends the search: candidates, time or epochs")
+    basis: str = Field(description="What the lengths of jobs are from")
+    made: float = Field(description="When, in seconds since 1970, UTC")
+    fact: Fact
+
+
 class Status(Strict):
     """How a search stands."""
 
@@ -106,6 +134,7 @@ class Status(Strict):
     baselines: dict[str, int] = Field(description="State -> number of baselines")
     jobs: dict[str, int] = Field(description="State -> number of jobs")
     epochs: int = Field(description="Epochs trained, all candidates and baselines together")
+    forecasts: list[Forecast] = Field(description="The oldest first; empty before any was made")
     best: Best | None
     teacher: Teacher | None
     drift: str | None = Field(None, description="Readings of the reference, in words; null before any")
@@ -325,6 +354,9 @@ class Candidate(Point):
     attempts: list[Attempt]
     artifacts: list[Artifact]
     teacher: Teacher | None
+    weights: str | None = Field(
+        description="The pretrained ones that its training began from, whole or in parts; null for fresh ones"
+    )
     execution: Execution | None
     screen: str | None = Field(description="What was predicted, if it was measured to check that; else null")
 
