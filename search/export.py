@@ -23,6 +23,7 @@ from search.store.read.candidates import find
 from search.store.read.results import artifacts
 from search.store.read.status import iso
 from workers.bundle.request import Request, Source
+from workers.counting import counted
 from workers.errors import ExportError
 from workers.job import CheckpointRef
 from workers.settings import DataSettings
@@ -138,7 +139,7 @@ def _interrupted_by_signals() -> Iterator[None]:
 
 def _refuse_untrained(search: SearchRow, row: CandidateRow) -> None:
     what, epochs = _label(search, row), search.config["training"]["epochs"]
-    trained = f"{row.epoch} of {epochs} epochs"
+    trained = f"{row.epoch} of {counted(epochs, 'epoch')}"
     reason = f": {row.reason}" if row.reason else ""
     if row.state == CandidateState.FINISHED:
         return

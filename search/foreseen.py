@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from search.forecast import Forecast, Range
+from workers.counting import counted
 
 if TYPE_CHECKING:
     from search.store.read.rows import SearchRow
@@ -25,9 +26,10 @@ def added(data: Mapping[str, Any], forecast: Forecast) -> dict[str, Any]:
 
 def words(forecast: Forecast) -> str:
     """`about 120 candidates (90 to 160), 310 jobs, 1,900 epochs and 7.6 hours, ended by time; from ...`."""
-    counted = f"{forecast.jobs.expected:,.0f} jobs, {forecast.epochs.expected:,.0f} epochs"
+    jobs, epochs = round(forecast.jobs.expected), round(forecast.epochs.expected)
+    spent = f"{counted(jobs, 'job')}, {counted(epochs, 'epoch')}"
     return (
-        f"about {between(forecast.candidates)} candidates, {counted} and {duration(forecast.hours)}, "
+        f"about {between(forecast.candidates)} candidates, {spent} and {duration(forecast.hours)}, "
         f"ended by {forecast.ends_by}; from {forecast.basis}"
     )
 

@@ -15,6 +15,7 @@ from search.store.read.jobs import busy_seconds
 from search.store.read.results import num_epochs
 from search.store.read.status import iso
 from search.store.reader import Reader
+from workers.counting import counted
 
 FILE = "summary.md"
 _MOST_FAILED = 10
@@ -91,7 +92,7 @@ def text(found: Mapping[str, Any]) -> str:
         lines += [f"- #{each['candidate']}: {each['reason']}" for each in found["failed"]]
     if found["left"]:
         again = hints.command("resume", found["search"], "--set", "search.deadline=8h")
-        lines += ["", f"{found['left']} candidates may train on: `{again}`"]
+        lines += ["", f"{counted(found['left'], 'candidate')} may train on: `{again}`"]
     return "\n".join(lines) + "\n"
 
 

@@ -9,25 +9,31 @@ from search.plan import Plan
 from search.states import CandidateState
 from search.store.models import Candidate
 from search.store.write.candidates import TEACHER
+from workers.counting import counted
+
+
+def who(row: Candidate) -> str:
+    """`#17 vit`, `resnet (baseline)`."""
+    kind = "teacher" if row.number == TEACHER else "baseline"
+    return f"{row.name} ({kind})" if row.name is not None else f"#{row.number} {row.family}"
 
 
 def of_candidate(row: Candidate, plan: Plan) -> str | None:
     """One line on what has become of a candidate or baseline; None when it is nothing to tell."""
-    kind = "teacher" if row.number == TEACHER else "baseline"
-    who = f"{row.name} ({kind})" if row.name is not None else f"#{row.number} {row.family}"
-    epochs = f"after {row.epoch} of {plan.rungs[-1]} epochs"
+    name = who(row)
+    epochs = f"after {row.epoch} of {counted(plan.rungs[-1], 'epoch')}"
     match CandidateState(row.state):
         case CandidateState.MEASURED:
-            return f"{who}: measured, {row.measured['latency_ms']:.3g} ms"
+            return f"{name}: measured, {row.measured['latency_ms']:.3g} ms"
         case CandidateState.REJECTED | CandidateState.FAILED:
-            return f"{who}: {row.state}, {row.reason}"
+            return f"{name}: {row.state}, {row.reason}"
         case CandidateState.WAITING:
-            return f"{who}: accuracy {row.measured['accuracy']:.3f} {epochs}"
+            return f"{name}: accuracy {row.measured['accuracy']:.3f} {epochs}"
         case CandidateState.FINISHED:
             found = ", ".join(
                 f"{q.name} {row.measured[q.name]:.4g}" for q in plan.objectives if q.name in row.measured
             )
-            return f"{who}: finished, {found}"
+            return f"{name}: finished, {found}"
         case _:
             return None
 
@@ -39,4 +45,5 @@ def of_search(states: Collection[CandidateState], plan: Plan) -> str:
     listed = ", ".join(f"{counts[state]} {state}" for state in CandidateState if counts[state])
     most = plan.config.search.max_candidates
     of = f" of {most}" if isinstance(most, int) else ""
-    return f"{len(states)}{of} candidates" + (f": {listed}" if listed else "")
+    what = "candidate" if (most if isinstance(most, int) else len(states)) == 1 else "candidates"
+    return f"{len(states)}{of} {what}" + (f": {listed}" if listed else "")

@@ -107,7 +107,8 @@ def _check_knobs(plan: Plan, knobs: Knobs) -> None:
     images = plan.data.num_images["train"]
     batches = max(1, -(-images // training.batch_size))
     if knobs.accumulation > batches:
-        text = f"{knobs.accumulation} is more than the {batches} batches of an epoch; lower it, or batch_size"
+        there = counted(batches, "batch", "batches")
+        text = f"{knobs.accumulation} is more than the {there} of an epoch; lower it, or batch_size"
         raise config.error("training.accumulation", text)
 
 

@@ -12,6 +12,14 @@ from search.store.models import Search
 from search.store.session import Store
 from search.store.write import jobs, results
 from workers import checkpoint
+from workers.counting import counted
+
+
+def words(attempts: int, trials: int) -> str:
+    """What was found of an earlier driver's: attempts that will never report, and trials that Optuna waits for."""
+    found = [f"{counted(attempts, 'attempt')} lost"] if attempts else []
+    found += [f"{counted(trials, 'trial')} given up"] if trials else []
+    return f"of an earlier driver: {', '.join(found)}"
 
 
 def settle_leftovers(session: Session, search: Search, device_id: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from search import drifting, energy, gate, provenance
+from search import drifting, energy, gate, news, provenance
 from search.drifting import Drifting
 from search.errors import UserError
 from search.objectives import Limit, resolve
@@ -108,16 +108,18 @@ class Settler:
         epochs = self.plan.teacher.epochs if self.plan.teacher is not None else 0
         jobs.add(session, row, Kind.TEACH, epochs=(row.epoch + 1, epochs) if epochs else (0, 0))
 
-    def _teach_anew(self, session: Session, reason: str) -> None:
-        """The teacher's checkpoint is lost: it is made again, once, however many miss it."""
+    def _teach_anew(self, session: Session, reason: str) -> str | None:
+        """The teacher's checkpoint is lost: it is made again, once, however many miss it. Returns what there is to
+        tell."""
         row = candidates.teacher(session, self.search_id)
         assert row is not None
         if row.state != CandidateState.FINISHED:
-            return
+            return None
         candidates.reopen(row, CandidateState.TRAINING, None)
         row.epoch = 0
         self._teach(session, row)
         results.add_event(session, self.search_id, "retry", f"teaches again: {reason}")
+        return f"{news.who(row)}: teaches again: {reason}"
 
     def measure(self, session: Session, row: Candidate, baselines: Baselines) -> None:
         """Takes a figure measured before under the same conditions, or adds a job that measures."""
@@ -175,14 +177,14 @@ class Settler:
         if trouble is not None:
             jobs.end_attempt(attempt, AttemptState.FAILED, trouble, outcome.detail)
             if outcome.notes.get("teacher_lost"):
-                self._teach_anew(session, trouble)
+                told = self._teach_anew(session, trouble)
                 again = self.try_again(session, job, candidate, trouble)
-                return Settled(given_up=None if again else trouble, teaches_anew=True)
+                return Settled(given_up=None if again else trouble, teaches_anew=True, news=told)
             if outcome.notes.get("checkpoint_lost") and job.first_epoch > 1:
-                self._go_further_back(session, job, candidate, trouble)
-                return Settled()
+                return Settled(news=self._go_further_back(session, job, candidate, trouble))
             again = self.try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
-            return Settled(given_up=None if again else trouble, trouble=trouble)
+            told = f"{news.who(candidate)}: its {job.kind} job was not done: {trouble}"
+            return Settled(given_up=None if again else trouble, trouble=trouble, news=told)
         for report in outcome.epochs:
             jobs.add_epoch(session, candidate.id, attempt, report)
         if outcome.status == Status.FAILED:
@@ -265,13 +267,14 @@ class Settler:
         tries = jobs.count_attempts(session, job, self.lease, self.quarantine)
         return tries < self.plan.settings.limits.max_attempts
 
-    def _go_further_back(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> None:
+    def _go_further_back(self, session: Session, job: JobRow, candidate: Candidate, reason: str) -> str:
         """The job begins after an older checkpoint, or at the first epoch where none is kept. Its candidate keeps
-        what it has shown, and its rung."""
+        what it has shown, and its rung. Returns what there is to tell."""
         older = results.newest_checkpoint(session, candidate, job.first_epoch - 2)
         job.first_epoch, job.state = 1 if older is None else older.epoch + 1, JobState.PENDING
         text = f"trains again from epoch {job.first_epoch}: {reason}"
         results.add_event(session, self.search_id, "retry", text, candidate.number)
+        return f"{news.who(candidate)}: {text}"
 
     def _trouble(self, search: Search, outcome: Outcome) -> str | None:
         """What is wrong with the device or node rather than with the candidate."""
@@ -394,7 +397,7 @@ class Settler:
         found = self._keep_evaluation(session, row, attempt, outcome)
         row.epoch = outcome.epoch
         candidates.set_state(row, CandidateState.FINISHED)
-        bounds = f"{found.accuracy_low:.4f} to {found.accuracy_high:.4f}"
+        bounds = f"{found.accuracy_low:.4f}–{found.accuracy_high:.4f}"
         where = f"on {found.num_images} {found.split} images"
         text = f"teacher {row.name}: accuracy {found.accuracy:.4f} ({bounds}) {where}"
         results.add_event(session, self.search_id, "teacher", text)

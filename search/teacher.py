@@ -52,11 +52,11 @@ def known(search: SearchRow, row: CandidateRow) -> dict[str, Any]:
 
 
 def words(found: Mapping[str, Any]) -> str:
-    """`resnet, accuracy 0.912 (0.900 to 0.924); candidates learn its probabilities`."""
+    """`resnet, accuracy 0.912 (0.900–0.924); candidates learn its probabilities`."""
     text = str(found["name"])
     if found["state"] != CandidateState.FINISHED:
         text += f", {found['state']}"
     if found["accuracy"] is not None:
         low, high = found["interval"]
-        text += f", accuracy {found['accuracy']:.3f} ({low:.3f} to {high:.3f})"
+        text += f", accuracy {found['accuracy']:.3f} ({low:.3f}–{high:.3f})"
     return f"{text}; {_LEARNT[found['kind']]}"

@@ -119,7 +119,7 @@ def _look(
         found = sizes.sample_sizes(path)
         if found:
             image_size = sizes.usual_size(found, largest=128 if _place().is_gpu else 64)
-            note = f"; median picture {sizes.median_size(found)}, brought to {image_size} px"
+            note = f"; their short sides are {sizes.median_side(found):g} px by the median: brought to {image_size} px"
     settings: dict[str, Any] = {"source": source, **more}
     settings |= {} if path is None else {"path": str(path)}
     settings |= {} if image_size is None else {"image_size": image_size}

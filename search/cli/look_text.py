@@ -12,6 +12,7 @@ from dashboards.words import architecture, duration, interval, number, printable
 from search import executions, foreseen, hints, screened
 from search.states import REMOVED
 from search.teacher import words
+from workers.counting import counted
 
 if TYPE_CHECKING:
     from search.front import FrontPoint, FrontView
@@ -70,9 +71,8 @@ def front(view: FrontView, everything: bool) -> str:
     names = _shown_quantities(view)
     search = view.search
     epochs = search.config["training"]["epochs"]
-    title = (
-        f"{search.name}: {len(view.front)} on the front of {len(view.candidates)} candidates ({search.state})"
-    )
+    of = counted(len(view.candidates), "candidate")
+    title = f"{search.name}: {len(view.front)} on the front of {of} ({search.state})"
     points = [*view.front, *view.baselines]
     if everything:
         points += [point for point in view.candidates if point not in view.front]
@@ -147,7 +147,8 @@ def candidate(found: Mapping[str, Any]) -> str:
     """The object of `show NAME CANDIDATE --json` for reading; JSON holds more."""
     spec = found["spec"]
     what = found["name"] or f"#{found['candidate']}"
-    lines = [f"{found['search']} {what}: {found['state']}, {found['standing']}, family {found['family']}"]
+    stands = ", ".join(dict.fromkeys([found["state"], found["standing"]]))  # some words are of both
+    lines = [f"{found['search']} {what}: {stands}, family {found['family']}"]
     lines += [f"  reason      {found['reason']}"] if found["reason"] else []
     lines += [
         f"  point       {architecture(found['family'], found['point'], spec['model'])}",
@@ -161,7 +162,11 @@ def candidate(found: Mapping[str, Any]) -> str:
     lines += ["", "Figures"]
     for name, value in found["values"].items():
         bounds = interval(name, found["intervals"].get(name))
-        remark = f"after {found['epoch']} of {found['epochs_in_full']} epochs" if name == "accuracy" else ""
+        remark = (
+            f"after {found['epoch']} of {counted(found['epochs_in_full'], 'epoch')}"
+            if name == "accuracy"
+            else ""
+        )
         lines.append(
             f"  {name:<16}{number(name, value):>10}  {f'({bounds})' if bounds else '':<18}{remark}".rstrip()
         )
@@ -273,7 +278,7 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 def _rungs(by_rung: Mapping[str, Mapping[str, float]]) -> list[str]:
     return [
-        f"after {epochs} epochs: {number('accuracy', values.get('accuracy'))}"
+        f"after {counted(int(epochs), 'epoch')}: {number('accuracy', values.get('accuracy'))}"
         for epochs, values in by_rung.items()
     ]
 
@@ -286,7 +291,7 @@ def _measured(found: Mapping[str, Any]) -> str:
     return (
         f"{found['time']}  latency_ms {number('latency_ms', found['latency_ms'])} ({bounds}), {found['num_samples']} "
         f"calls at batch {found['batch_size']}, {found['runtime']} {found['precision']}, "
-        f"{found['threads']} thread(s){cold}, {found['device_name']}{flags}{cached}"
+        f"{counted(found['threads'], 'thread')}{cold}, {found['device_name']}{flags}{cached}"
     )
 
 

@@ -8,6 +8,7 @@ from dashboards.words import architecture, interval, number, printable
 from search import gate
 from search.front import Standing
 from search.objectives import quantity as quantity_of
+from workers.counting import counted
 
 if TYPE_CHECKING:
     from search.export import Wanted
@@ -130,10 +131,11 @@ def _use(contents: Contents) -> list[str]:
 def _origin(wanted: Wanted, contents: Contents) -> str:
     row, source = wanted.point.row, wanted.request.source
     spec, missing = row.spec, contents.sample.missing
+    seed = wanted.view.search.config["training"]["seed"]
     items = [
         f"architecture: {code(architecture(row.family, row.point, spec.model))}",
         f"network: {code(spec.model)}, with the arguments in spec.json",
-        f"training: {row.epoch} epochs, seed {wanted.view.search.config['training']['seed']}, from {_began(spec.weights, contents)}",
+        f"training: {counted(row.epoch, 'epoch')}, seed {seed}, from {_began(spec.weights, contents)}",
         *([] if wanted.began.teacher is None else [f"learnt from the teacher {cell(wanted.began.teacher)}"]),
         f"images: source {code(source.settings.source)}, digest `{source.digest}`",
         f"sample: {contents.sample.words}" + (f", because {code(missing)}" if missing is not None else ""),

@@ -49,18 +49,30 @@ class Terminal:
             self._spinner.update(escape(text))
 
 
+def _say_zone(progress: Progress) -> None:
+    """Lines go by the clock on the wall, as deadlines do; what is stored and shown by `status` is UTC."""
+    here = time.localtime()
+    if here.tm_gmtoff:
+        zone = f"{time.strftime('%Z', here)}, UTC{time.strftime('%z', here)}"
+        progress.line(f"times before these lines are local ({zone}); those that status shows are UTC")
+
+
 @contextmanager
 def shown() -> Iterator[Progress]:
     """A rich display where stderr is a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
-        yield Plain()
+        plain = Plain()
+        _say_zone(plain)
+        yield plain
         return
     console = Console(stderr=True, highlight=False)
     spinner = console.status("starting")
     with contextlib.suppress(OSError):
         spinner.start()
     try:
-        yield Terminal(console, spinner)
+        terminal = Terminal(console, spinner)
+        _say_zone(terminal)
+        yield terminal
     finally:
         with contextlib.suppress(OSError):
             spinner.stop()

@@ -9,6 +9,7 @@ import typer
 
 from search.cli.options import Json
 from search.errors import UsageError
+from workers.counting import counted
 
 if TYPE_CHECKING:
     from search.own_family import OwnFamily
@@ -142,8 +143,8 @@ def _count(family: OwnFamily | None, spec: ArchSpec) -> int:
 def _lines(name: str, shown: Space, drawn: list[dict[str, Any]]) -> list[str]:
     task, size = shown.task, shown.size()
     lines = [
-        f"{name}: {size:,} {'network' if size == 1 else 'networks'} for {task.image_size} x {task.image_size} images, "
-        f"{task.channels} channels, {task.num_classes} classes",
+        f"{name}: {counted(size, 'network')} for {task.image_size} x {task.image_size} images, "
+        f"{counted(task.channels, 'channel')}, {task.num_classes} classes",
         f"legal: {size / shown.raw_size():.0%} of all combinations",
     ]
     for key, label in (("params", "parameters"), ("flops", "FLOPs")):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from search.cli.options import Set
+from workers.counting import counted
 
 if TYPE_CHECKING:
     from search.validate import Checked, DryBuild
@@ -31,7 +32,7 @@ def validate(
 
 def _most(candidates: int | str) -> str:
     if isinstance(candidates, int):
-        return f"up to {candidates} candidates"
+        return f"up to {counted(candidates, 'candidate')}"
     return "as many candidates as there is time for"
 
 
@@ -40,7 +41,7 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
 
     plan, data = checked.plan, checked.plan.data
     counts = ", ".join(f"{count:,} {split}" for split, count in data.num_images.items())
-    shape = f"{data.image_size} px, {data.channels} {'channel' if data.channels == 1 else 'channels'}"
+    shape = f"{data.image_size} px, {counted(data.channels, 'channel')}"
     params = f"{min(built.params):,} to {max(built.params):,}"
     limit = plan.config.search.max_candidates
     bounds = ", ".join(f"{name} {bound}" for name, bound in plan.config.constraints.items()) or "none"
@@ -58,7 +59,7 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
     ]
     if checked.batch is not None:
         lines.append(
-            f"one batch    {checked.batch.num_images} images decoded in {checked.batch.seconds:.2f} s"
+            f"one batch    {counted(checked.batch.num_images, 'image')} decoded in {checked.batch.seconds:.2f} s"
         )
     if checked.deadline is not None:
         ends = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(checked.deadline))
@@ -73,5 +74,5 @@ def _report(checked: Checked, built: DryBuild) -> list[str]:
 def _stages(rungs: tuple[int, ...]) -> str:
     """rungs: epochs after which the weaker ones are dropped, the last of them those of a whole training."""
     if len(rungs) == 1:
-        return f"each trained for {rungs[0]} {'epoch' if rungs[0] == 1 else 'epochs'}, without rungs"
+        return f"each trained for {counted(rungs[0], 'epoch')}, without rungs"
     return f"rungs of {', '.join(str(rung) for rung in rungs)} epochs"

@@ -25,13 +25,18 @@ USUAL_LIMIT = 100 * GB
 _ABANDONED_SECONDS = 86_400
 
 
+def is_off() -> bool:
+    """Whether the user wants none."""
+    return os.environ.get(VARIABLE, "").strip().lower() in OFF
+
+
 def folder() -> Path | None:
     """PARETOVIT_CACHE, else a folder of the user's; None where it is turned off or where the usual one cannot be used.
 
     Raises DataError where the folder that the variable names cannot be used.
     """
     named = os.environ.get(VARIABLE, "").strip()
-    if named.lower() in OFF:
+    if is_off():
         return None
     try:
         path = paths.expanded(named) if named else platformdirs.user_cache_path("paretovit")

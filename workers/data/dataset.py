@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from workers import memory_limit
-from workers.data import decoded, splits
+from workers.data import cache, decoded, splits
 from workers.data.listing import SPLITS, Beat, DataError, Listing
 from workers.data.sources import digits, folder, huggingface, idx, npz, torchvision, webdataset
 from workers.settings import DataSettings
@@ -39,7 +39,8 @@ class Dataset:
     """Decoded images of all splits (`train`, `val`, `test`). digest: see `splits.digest`.
 
     cached: the file of the cache that the pixels are mapped from, read-only; None where they are in memory.
-    mended: a damaged file of the cache that was made again, and what was wrong with it."""
+    mended: a damaged file of the cache that was made again, and what was wrong with it.
+    uncached: why they are in memory though decoding them takes long."""
 
     image_size: int
     channels: int
@@ -48,6 +49,7 @@ class Dataset:
     digest: str
     cached: Path | None = None
     mended: str | None = None
+    uncached: str | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def load(settings: DataSettings, beat: Beat = lambda: None) -> Dataset:
 
 def decode(source: Index, beat: Beat = lambda: None) -> Dataset:
     """Decodes what `index` found, or maps what is decoded already. Raises DataError."""
-    found = _mapped(source, beat)
+    found, why_not = _mapped(source, beat)
     if found is None:
         _check_room(source)
     pixels = _in_memory(source, beat) if found is None else found.pixels
@@ -100,18 +102,27 @@ def decode(source: Index, beat: Beat = lambda: None) -> Dataset:
         digest=source.digest,
         cached=None if found is None else found.path,
         mended=None if found is None else found.mended,
+        uncached=why_not,
     )
 
 
-def _mapped(source: Index, beat: Beat) -> decoded.Mapped | None:
-    """None where nothing would be gained, or where there is no room for it."""
+def _mapped(source: Index, beat: Beat) -> tuple[decoded.Mapped | None, str | None]:
+    """None where nothing would be gained, or where they cannot be kept, and then why."""
     listing = source.listing
-    path = decoded.path_for(source.digest, listing.image_size) if listing.is_costly else None
+    if not listing.is_costly:
+        return None, None
+    path = decoded.path_for(source.digest, listing.image_size)
     if path is None:
-        return None
+        return (
+            None,
+            None if cache.is_off() else "the user's cache folder cannot be used; name one in PARETOVIT_CACHE",
+        )
     indices = np.concatenate([source.splits[name] for name in SPLITS])
     fits = source.num_bytes <= memory_limit.free_bytes()
-    return decoded.mapped(path, source.shape, indices, listing.decode, beat, whole=fits)
+    try:
+        return decoded.mapped(path, source.shape, indices, listing.decode, beat, whole=fits), None
+    except decoded.NotKept as error:
+        return None, str(error)
 
 
 def _in_memory(source: Index, beat: Beat) -> np.ndarray:

@@ -35,6 +35,10 @@ Shape = tuple[int, int, int, int]
 Decode = Callable[[np.ndarray, Beat], np.ndarray]
 
 
+class NotKept(Exception):
+    """Decoded images cannot be kept in a file: why, in words."""
+
+
 class Damaged(Exception):
     """A file of the cache is not what was written. The message says in what."""
 
@@ -55,13 +59,11 @@ def path_for(digest: str, image_size: int) -> Path | None:
     return None if root is None else root / "decoded" / f"{digest}-{image_size}px-{DECODER}.pixels"
 
 
-def mapped(
-    path: Path, shape: Shape, indices: np.ndarray, decode: Decode, beat: Beat, whole: bool
-) -> Mapped | None:
-    """The pixels of `indices`, decoded now where the file is not there or damaged; None where it cannot be written.
+def mapped(path: Path, shape: Shape, indices: np.ndarray, decode: Decode, beat: Beat, whole: bool) -> Mapped:
+    """The pixels of `indices`, decoded now where the file is not there or damaged.
 
     Processes that come at a time wait for the one that decodes. whole: check every block, not some of them.
-    Raises what `decode` raises.
+    Raises NotKept where the file cannot be written, and what `decode` raises.
     """
     mended = None
     with suppress(FileNotFoundError):
@@ -77,19 +79,20 @@ def mapped(
             pass
         except Damaged as fault:
             mended = f"{path}: {fault}; made again"
-        if not _write(path, shape, indices, decode, beat):
-            return None
+        _write(path, shape, indices, decode, beat)
         return Mapped(_open(path, shape, whole, beat), path, mended)
 
 
-def _write(path: Path, shape: Shape, indices: np.ndarray, decode: Decode, beat: Beat) -> bool:
-    """False where there is no room, or the disk does not take it."""
+def _write(path: Path, shape: Shape, indices: np.ndarray, decode: Decode, beat: Beat) -> None:
+    """Raises NotKept where there is no room, or the disk does not take it."""
     row_bytes = int(np.prod(shape[1:]))
     rows = max(1, _BLOCK_BYTES // row_bytes)
     sums: list[int] = []
     try:
         if not cache.make_room(path.parents[1], row_bytes * len(indices)):
-            return False
+            raise NotKept(
+                f"the cache may not take so much ({cache.LIMIT_VARIABLE}, and half of the room on its disk)"
+            )
         with cache.replacing(path) as part, part.open("wb") as file:
             for start in range(0, len(indices), rows):
                 block = np.ascontiguousarray(decode(indices[start : start + rows], beat))
@@ -103,9 +106,8 @@ def _write(path: Path, shape: Shape, indices: np.ndarray, decode: Decode, beat: 
             os.fsync(file.fileno())
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO, errno.EFBIG):
-            return False
+            raise NotKept(f"the cache cannot be written ({error.strerror})") from None
         raise
-    return True
 
 
 def _open(path: Path, shape: Shape, whole: bool, beat: Beat) -> np.ndarray:

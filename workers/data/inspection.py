@@ -89,6 +89,7 @@ def _pixels(found: Index, beat: Beat) -> tuple[dict[str, np.ndarray], str, str]:
     kept = (
         f"{size}, decoded once and kept in {data.cached.parent}" if data.cached else f"{size}, kept in memory"
     )
+    kept += f", because {data.uncached}" if data.uncached else ""
     if count > MOST_COMPARED:
         pixels = {
             name: part[_spread(np.arange(len(part)), count, MOST_COMPARED)] for name, part in pixels.items()

@@ -25,14 +25,14 @@ def sample_sizes(root: Path, most: int = _MOST) -> list[tuple[int, int]]:
     return [size for path in paths[::step][:most] if (size := _size(path)) is not None]
 
 
-def median_size(sizes: Sequence[tuple[int, int]]) -> str:
-    """`500 x 375 px`."""
-    return " x ".join(f"{median(side):.0f}" for side in zip(*sizes, strict=True)) + " px"
+def median_side(sizes: Sequence[tuple[int, int]]) -> float:
+    """Pixels of the short side of the picture in the middle."""
+    return median(min(size) for size in sizes)
 
 
 def usual_size(sizes: Sequence[tuple[int, int]], largest: int) -> int:
-    """The largest of `USUAL_SIZES`, `largest` at most, that the median picture's short side still fills."""
-    short = median(min(size) for size in sizes)
+    """The largest of `USUAL_SIZES`, `largest` at most, that the median of the short sides still fills."""
+    short = median_side(sizes)
     return max(size for size in USUAL_SIZES if size == USUAL_SIZES[0] or (size <= short and size <= largest))
 
 

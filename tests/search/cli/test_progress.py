@@ -4,6 +4,7 @@ import contextlib
 import os
 import pty
 import sys
+import time
 
 import pytest
 
@@ -37,3 +38,22 @@ def test_a_terminal_shows_lines_as_they_are_and_may_go_away(monkeypatch: pytest.
             progress.status("nor this")
         with contextlib.suppress(OSError):
             sys.stderr.close()
+
+
+def test_a_log_in_local_time_says_which_zone_that_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TZ", "CET-1")
+    time.tzset()
+    try:
+        with shown() as progress:
+            progress.line("begun")
+        assert "times before these lines are local (CET, UTC+0100)" in capsys.readouterr().err
+        monkeypatch.setenv("TZ", "UTC0")
+        time.tzset()
+        with shown() as progress:
+            progress.line("begun")
+        assert "local" not in capsys.readouterr().err
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -45,10 +45,12 @@ def test_a_byte_that_changed_costs_the_epochs_since_the_checkpoint_before_and_ch
                 path.write_bytes(data)
             return perform(job, lambda _: Decision.CONTINUE)
 
-        bench.run(bench.driver(), work)
-        return bench, trained
+        told: list[str] = []
+        driver = bench.driver({"on_event": told.append})
+        bench.run(driver, work)
+        return bench, trained, told
 
-    (sound, smooth), (hurt, damaged) = search("sound.db", False), search("hurt.db", True)
+    (sound, smooth, _), (hurt, damaged, told) = search("sound.db", False), search("hurt.db", True)
     again = [(number, 2) for number, first in smooth if first == RUNGS[-1]]
     assert again
     assert sorted(damaged) == sorted(smooth + again)
@@ -57,6 +59,8 @@ def test_a_byte_that_changed_costs_the_epochs_since_the_checkpoint_before_and_ch
     assert len(events) == len(again)
     assert all(text.startswith("trains again from epoch 2: ") for text in events)
     assert all("has changed since it was written" in text for text in events)
+    said = [text for text in told if "trains again from epoch 2: " in text]
+    assert said == [f"#{number} vit: {text}" for (number, _), text in zip(again, events, strict=True)]
 
 
 def results_of(bench: Any) -> list[tuple[Any, ...]]:

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from search import news
+from search import news, reconcile
 from search.states import CandidateState
+from workers.job import Job, Outcome, Status
 
 
 def test_a_watcher_hears_once_of_every_step_of_a_candidate(make_bench: Callable[..., Any]) -> None:
@@ -28,3 +29,25 @@ def test_counts_are_listed_in_the_order_of_a_candidates_life(make_bench: Callabl
     states = [CandidateState.FINISHED, CandidateState.REJECTED, CandidateState.FINISHED]
     assert news.of_search(states, plan) == "3 of 9 candidates: 1 rejected, 2 finished"
     assert news.of_search([], plan) == "0 of 9 candidates"
+
+
+def test_one_of_a_kind_is_told_as_one(make_bench: Callable[..., Any]) -> None:
+    plan = make_bench(max_candidates=1).plan
+    assert news.of_search([CandidateState.FINISHED], plan) == "1 of 1 candidate: 1 finished"
+    assert reconcile.words(1, 0) == "of an earlier driver: 1 attempt lost"
+    assert reconcile.words(2, 1) == "of an earlier driver: 2 attempts lost, 1 trial given up"
+
+
+def test_a_job_that_the_machine_failed_is_told_with_the_reason(
+    make_bench: Callable[..., Any], answer: Any
+) -> None:
+    bench, told, failed = make_bench(max_candidates=2), [], []
+
+    def perform(job: Job) -> Outcome:
+        if not failed and job.candidate == 1:
+            failed.append(job)
+            return Outcome(job.id, job.attempt, job.lease, Status.ERROR, "the device is gone")
+        return answer(job, bench.digest)
+
+    bench.run(bench.driver({"on_event": told.append}), perform)
+    assert sum("its measure job was not done: the device is gone" in text for text in told) == 1

@@ -167,8 +167,10 @@ def test_a_lost_teacher_is_made_again_once_and_the_trainings_go_on(make_bench: M
                 return trouble(job, "teacher resnet: the checkpoint is missing", teacher_lost=True)
         return answer(job, bench.digest)
 
-    bench.run(bench.driver(), perform)
+    told: list[str] = []
+    bench.run(bench.driver({"on_event": told.append}), perform)
     assert state(bench) == SearchState.FINISHED
+    assert "resnet (teacher): teaches again: teacher resnet: the checkpoint is missing" in told
     assert [(row.state, row.first_epoch) for row in teach_jobs(bench)] == [(JobState.DONE, 1)] * 2
     of_teacher = [row.path for row in bench.rows(Artifact) if row.candidate_id == teacher(bench).id]
     assert len(of_teacher) == 1
@@ -203,7 +205,7 @@ def test_a_teacher_stopped_by_the_deadline_goes_on_when_the_search_is_extended(
     driver = bench.driver()
     job = driver.next_job()
     half = dataclasses.replace(job, last_epoch=2)
-    driver.deadline = time.time() - 1
+    driver.schedule.deadline = time.time() - 1
     driver.finish(dataclasses.replace(answer(half, bench.digest), status=Status.STOPPED))
     assert driver.next_job() is Idle.FINISHED
     assert teacher(bench).state == CandidateState.STOPPED

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -138,8 +139,19 @@ def test_without_room_images_stay_in_memory(cache, settings, monkeypatch) -> Non
     monkeypatch.setenv("PARETOVIT_CACHE_GB", "0.000001")
     data = dataset.load(settings)
     assert not data.cached
+    assert "PARETOVIT_CACHE_GB" in (data.uncached or "")
     assert not list(cache.glob("decoded/*.pixels"))
     assert len(data.splits["train"].pixels) == 12
+
+
+def test_a_full_disk_is_named_as_why_images_stay_in_memory(cache, settings, monkeypatch) -> None:
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("workers.data.cache.replacing", full)
+    data = dataset.load(settings)
+    assert (data.cached, data.uncached) == (None, "the cache cannot be written (No space left on device)")
+    monkeypatch.undo()
 
 
 def test_images_that_fit_nowhere_are_refused_with_what_they_take(settings, monkeypatch) -> None:

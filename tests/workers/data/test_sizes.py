@@ -16,7 +16,7 @@ def test_sizes_are_sampled_evenly_and_what_cannot_be_read_is_left_out(tmp_path):
     assert 15 <= len(found) <= 20
     assert set(found) == {(40, 30), (80, 30)}
     assert found.count((40, 30)) > found.count((80, 30))
-    assert sizes.median_size(found) == "40 x 30 px"
+    assert sizes.median_side(found) == 30
 
 
 @pytest.mark.parametrize(
