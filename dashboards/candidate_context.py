@@ -15,7 +15,7 @@ from dashboards.figures.points import Point, label, make_point
 from dashboards.measurement_words import measurement_table
 from dashboards.search_data import quantity_label
 from dashboards.standing import verdict
-from search import executions
+from search import chance, executions
 from search.front import FrontPoint
 from search.objectives import quantity
 from search.store.read.rows import EvaluationView
@@ -154,14 +154,16 @@ def _began(data: CandidateData) -> list[tuple[str, str]]:
 
 def _quantities(data: CandidateData, point: Point) -> list[QuantityLine]:
     how = data.view.measured_how_of(data.point)
-    partial = "" if point.trained_in_full else f"after {point.training}"
+    remarks = [] if point.trained_in_full else [f"after {point.training}"]
+    low, _ = point.intervals.get("accuracy", (None, None))
+    remarks += [text] if (text := chance.remark(low, data.search.data)) else []
     return [
         QuantityLine(
             label=quantity_label(quantity(name)),
             text=words.number(name, value),
             exact=repr(value),
             interval=words.interval(name, point.intervals.get(name)),
-            remark=partial if name == "accuracy" else "",
+            remark=", ".join(remarks) if name == "accuracy" else "",
             how=how.get(name, ""),
         )
         for name, value in point.values.items()

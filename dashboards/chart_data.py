@@ -14,7 +14,7 @@ def chart_data(name: str, front_info: FrontInfo, curves_info: CurvesInfo) -> dic
     """The object that `static/front.js` draws from. name: of the search, for files that are saved.
 
     points: key -> group, values, intervals, hover text (HTML of plotly's own kind, escaped), in drawing order.
-    line: keys of the points that the front's line joins. looks: theme -> figures without points, the line and the name of a limit.
+    line: keys of the points that the front's line joins. looks: theme -> figures without points, and a limit's.
     """
     return {
         "name": name,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards import conditions, summary, table
+from dashboards import conditions, front_told, summary, table
 from dashboards.chart_data import chart_data
 from dashboards.figures import front as front_figure
 from dashboards.figures.curves import CurvesInfo, at_rungs, curves_info
@@ -35,6 +35,7 @@ class SearchContext:
             "headline": summary.headline(data),
             "figures": summary.figures(data),
             "front_words": summary.front_words(data),
+            "borderline": front_told.borderline(data.view),
             "limits": limit_words(data.view),
             "front_caption": summary.front_caption(self.front),
             "axes": list(self.front.axes.values()),

@@ -11,6 +11,7 @@ from dashboards.figures.points import label
 from dashboards.summary import Figure, Progress
 from search.front import FrontPoint, FrontView, front_view
 from search.objectives import QUANTITIES, Quantity
+from search.states import ENDED_SEARCH
 from search.store.read.rows import SearchRow
 from search.store.read.status import candidate_counts
 
@@ -73,7 +74,10 @@ def _best(view: FrontView) -> Figure:
     names = [quantity.name for quantity in view.objectives]
     first = "accuracy" if "accuracy" in names else names[0]
     if found is None:
-        return Figure(f"Best {first}", "–", "nothing trained in full yet")
+        ended = view.search.state in ENDED_SEARCH
+        return Figure(
+            f"Best {first}", "–", "none within the limits" if ended else "none within the limits yet"
+        )
     cost = next((q for q in view.objectives if q.kind == "cost" and q.name != first), None)
     at = f" at {words.number(cost.name, found.values[cost.name])} {cost.unit}".rstrip() if cost else ""
     named = f", {cost.label}" if cost else ""

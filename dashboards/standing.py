@@ -10,6 +10,7 @@ from dashboards.summary import objectives
 from search import gate
 from search.front import FrontPoint, FrontView, Standing
 from search.objectives import Quantity
+from workers.counting import counted
 
 MOST_NAMED = 8
 
@@ -42,9 +43,9 @@ def verdict(view: FrontView, point: FrontPoint, full: int) -> Verdict:
             f"Trained in full, but {doubt or 'its cost straddles a limit'}, also when measured for longer."
         )
     if standing == Standing.STOPPED:
-        return Verdict(f"Its training ended early, after {point.row.epoch} of {full} epochs.")
+        return Verdict(f"Its training ended early, after {point.row.epoch} of {counted(full, 'epoch')}.")
     if standing == Standing.UNFINISHED:
-        return Verdict(f"Not at its last epoch yet: {point.row.epoch} of {full} epochs are trained.")
+        return Verdict(f"Not at its last epoch yet: {_trained(point, full)}.")
     text = palette.GROUPS[str(standing)].help
     return Verdict(f"{text[:1].upper()}{text[1:]}.")
 
@@ -57,10 +58,15 @@ def beats(one: FrontPoint, other: FrontPoint, quantities: Sequence[Quantity]) ->
     return min(gains) >= 0 and max(gains) > 0
 
 
+def _trained(point: FrontPoint, full: int) -> str:
+    """`4 of 12 epochs are trained`."""
+    return f"{point.row.epoch} of {counted(full, 'epoch')} {'is' if full == 1 else 'are'} trained"
+
+
 def _of_baseline(view: FrontView, point: FrontPoint, names: str, full: int) -> Verdict:
     start = "A known model, measured and trained the same way"
     if point.row.epoch < full:
-        return Verdict(f"{start}; {point.row.epoch} of {full} epochs are trained.")
+        return Verdict(f"{start}; {_trained(point, full)}.")
     beaten = _beaten_by(view, point)
     if beaten:
         return Verdict(

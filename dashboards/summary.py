@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dashboards import words
+from dashboards import front_told, words
 from dashboards.figures import palette
 from dashboards.figures.curves import CurvesInfo
 from dashboards.figures.front import FrontInfo, front_line
@@ -16,6 +16,7 @@ from search import executions, foreseen, hints, screened
 from search.front import Conditions
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.read.rows import SearchRow
+from workers.counting import counted
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,24 @@ class Figure:
 @dataclass(frozen=True)
 class Progress:
     """How many of the candidates that the search may have have ended. most: None where time ends it. share: of the way
-    to its end, by candidates, or else by time; None where neither says. states: those that there are, with counts."""
+    to its end, by candidates, or else by time; None where neither says. states: those that there are, with counts.
+    is_over: whether the search has come to its own end, which may be before `most`."""
 
     ended: int
     most: int | None
     share: float | None
     states: tuple[tuple[str, int], ...]
+    is_over: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """`2 of 3 candidates have ended.`"""
+        if self.most is None or (self.is_over and self.ended >= self.most):
+            return f"{counted(self.ended, 'candidate')} {'has' if self.ended == 1 else 'have'} ended."
+        if self.is_over:
+            ended = counted(self.ended, "candidate")
+            return f"{ended} {'has' if self.ended == 1 else 'have'} ended; up to {self.most} were asked for."
+        return f"{self.ended} of {self.most} candidates have ended."
 
     @property
     def text(self) -> str:
@@ -49,12 +62,14 @@ def progress(search: SearchRow, counts: Mapping[CandidateState, int], now: float
     ended = sum(count for state, count in counts.items() if state in TERMINAL_CANDIDATE)
     asked = search.config["search"]["max_candidates"]
     most = asked if isinstance(asked, int) else None
-    share = _share_of_time(search, now) if most is None else ended / most
+    is_over = search.state == SearchState.FINISHED
+    share = 1.0 if is_over else _share_of_time(search, now) if most is None else ended / most
     return Progress(
         ended=ended,
         most=most,
         share=None if share is None else min(1.0, max(0.0, share)),
         states=tuple((str(state), counts[state]) for state in CandidateState if counts.get(state)),
+        is_over=is_over,
     )
 
 
@@ -136,14 +151,16 @@ def notice(search: SearchRow) -> str:
 def front_words(data: SearchData) -> str:
     number = sum(point.group == palette.FRONT for point in data.points)
     if not number:
-        return "No candidate has been trained in full within the limits yet, so there is no front."
+        return front_told.why_empty(data.view)
     one = "1 candidate is" if number == 1 else f"{number} candidates are"
     names = objectives(data.objectives)
     return f"{one} on the front of {names}: trained in full, within all limits, and beaten by no other."
 
 
 def front_caption(front: FrontInfo) -> str:
-    parts = ["Bars are 95% intervals of front points and baselines."]
+    has_borderline = any(point.group == palette.BORDERLINE for point in front.points)
+    barred = "front points, borderline ones and baselines" if has_borderline else "front points and baselines"
+    parts = [f"Bars are 95% intervals of {barred}."]
     if len(front_line(front)) > 1:
         parts.append("The stepped line is what the front attains.")
     if any(point.group in (palette.STOPPED, palette.UNFINISHED) for point in front.points):
@@ -194,7 +211,8 @@ def _teacher(data: SearchData) -> list[Figure]:
     if found["accuracy"] is None:
         return [Figure("Teacher", str(found["name"]), str(found["state"]))]
     bounds = words.interval("accuracy", tuple(found["interval"]))
-    more = f"accuracy {words.number('accuracy', found['accuracy'])}, {bounds} (95%)"
+    remark = f", {found['chance']}" if found["chance"] else ""
+    more = f"accuracy {words.number('accuracy', found['accuracy'])}, {bounds} (95%){remark}"
     return [Figure("Teacher", str(found["name"]), more)]
 
 

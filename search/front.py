@@ -21,6 +21,7 @@ from search.store.read.candidates import candidates
 from search.store.read.results import measurements_of_search
 from search.store.read.rows import CandidateRow, MeasurementView, SearchRow
 from search.store.reader import Reader
+from search.teacher import teacher_of
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -97,7 +98,8 @@ class FrontView:
     """front: by the first cost among the objectives, cheapest first; else best first. baselines: in their
     order.
     candidates: all, by number, those of the front included. conditions: None before anything was measured.
-    limits: constraints as they stand. measured_how: quantity -> a sentence on how its values were taken."""
+    limits: constraints as they stand. measured_how: quantity -> a sentence on how its values were taken.
+    teacher: as of `teacher_of`."""
 
     search: SearchRow
     objectives: tuple[Quantity, ...]
@@ -107,6 +109,7 @@ class FrontView:
     front: tuple[FrontPoint, ...]
     candidates: tuple[FrontPoint, ...]
     measured_how: Mapping[str, str]
+    teacher: Mapping[str, Any] | None = None
 
     def measured_how_of(self, point: FrontPoint) -> dict[str, str]:
         """The sentences on the quantities that one candidate has; its own epochs in that on the accuracy."""
@@ -170,8 +173,12 @@ def front_view(session: Reader | Session, search: SearchRow, device: str | None 
         front=tuple(_sorted(front, objectives)),
         candidates=tuple(point for point in points if not point.row.is_baseline),
         measured_how=how_measured(
-            search, list(figures.values()), {at: list(of.values()) for at, of in further.items()}
+            search,
+            list(figures.values()),
+            {at: list(of.values()) for at, of in further.items()},
+            some_shorter=any(0 < row.epoch < search.config["training"]["epochs"] for row in rows),
         ),
+        teacher=teacher_of(session, search),
     )
 
 

@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from search.store.read.rows import SearchRow
+from workers.counting import counted
 
 
 def how_measured(
     search: SearchRow,
     figures: Sequence[Mapping[str, Any]],
     further: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    *,
+    some_shorter: bool = False,
 ) -> dict[str, str]:
     """Quantity -> sentence. figures: of the measurements shown, all of the same conditions; empty before any.
-    further: the same in another runtime, by how quantities end that name it."""
-    sentences = {"accuracy": accuracy_after(search, search.config["training"]["epochs"])}
+    further: the same in another runtime, by how quantities end that name it. some_shorter: whether there are accuracies
+    of a training that has not come to its last epoch."""
+    sentences = {"accuracy": accuracy_after(search, search.config["training"]["epochs"], some_shorter)}
     if figures:
         sentences |= _cost(figures)
     for suffix, others in (further or {}).items():
@@ -29,21 +33,23 @@ def how_measured(
     }
 
 
-def accuracy_after(search: SearchRow, epochs: int) -> str:
-    """How the accuracy of a candidate was taken that was trained for so many epochs."""
+def accuracy_after(search: SearchRow, epochs: int, some_shorter: bool = False) -> str:
+    """How the accuracy of a candidate was taken that was trained for so many epochs, or for fewer where that is told
+    beside it."""
     num_images = search.data.get("num_images", {}).get("val")
     images = f"{num_images:,} validation images" if num_images is not None else "validation images"
-    trained = f"{epochs} epoch{'s' if epochs != 1 else ''}"
+    trained = counted(epochs, "epoch")
+    shorter = ", or after fewer where the epochs beside it are fewer" if some_shorter else ""
     seed = search.config["training"]["seed"]
     return (
-        f"share of the {images} classified right after {trained} of training (seed {seed}), with its 95% "
+        f"share of the {images} classified right after {trained} of training (seed {seed}){shorter}, with its 95% "
         "Wilson interval; the search chose by these images, and the test split took no part"
     )
 
 
 def _cost(figures: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     first = figures[0]
-    threads = f"{first['threads']} thread{'s' if first['threads'] != 1 else ''}"
+    threads = counted(first["threads"], "thread")
     how = f"{threads}, {first['runtime']} {first['precision']}, protocol {first['protocol']}"
     how += "" if first.get("cache", "hot") == "hot" else ", cold cache"
     place = f"on {first['device_name']}, {how}"

@@ -70,7 +70,7 @@ def doubt(
             ends = (low, high)
             if any(map(limit.may_allow, ends)) and not all(map(limit.surely_allows, ends)):
                 around = "" if limit.low is None else f", {limit.low:.4g} to {limit.high:.4g}"
-                return f"{limit.name} {low:.4g} to {high:.4g} holds the limit {limit.value:.4g}{around}"
+                return f"{limit.name} {low:.4g} to {high:.4g} contains the limit {limit.value:.4g}{around}"
     return None
 
 

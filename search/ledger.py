@@ -46,7 +46,7 @@ class Ledger:
         row = self.write(lambda s, _: candidates.by_number(s, self.search_id, number))
         before = self.memory.states.get(number)
         self._look_at(row)
-        text = news.of_candidate(row, self.memory.plan)
+        text = news.of_candidate(row, self.memory.plan, self.memory.limits)
         if text is not None and row.state != before:
             self.tell(text)
         states = [seen.state for seen in self.memory.seen.values()]

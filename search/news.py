@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
+from search import gate
+from search.objectives import Limit
 from search.plan import Plan
 from search.states import CandidateState
 from search.store.models import Candidate
@@ -18,8 +20,9 @@ def who(row: Candidate) -> str:
     return f"{row.name} ({kind})" if row.name is not None else f"#{row.number} {row.family}"
 
 
-def of_candidate(row: Candidate, plan: Plan) -> str | None:
-    """One line on what has become of a candidate or baseline; None when it is nothing to tell."""
+def of_candidate(row: Candidate, plan: Plan, limits: Sequence[Limit] = ()) -> str | None:
+    """One line on what has become of a candidate or baseline; None when it is nothing to tell.
+    limits: as they stand."""
     name = who(row)
     epochs = f"after {row.epoch} of {counted(plan.rungs[-1], 'epoch')}"
     match CandidateState(row.state):
@@ -33,7 +36,8 @@ def of_candidate(row: Candidate, plan: Plan) -> str | None:
             found = ", ".join(
                 f"{q.name} {row.measured[q.name]:.4g}" for q in plan.objectives if q.name in row.measured
             )
-            return f"{name}: finished, {found}"
+            doubt = gate.doubt(limits, row.measured, row.intervals) if row.number > 0 else None
+            return f"{name}: finished, {found}" + (f"; borderline: {doubt}" if doubt else "")
         case _:
             return None
 

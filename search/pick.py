@@ -20,11 +20,13 @@ NUM_NEXT = 3
 
 @dataclass(frozen=True)
 class Option:
-    """A model to choose. label: how it is called. values, intervals (95%): by quantity."""
+    """A model to choose. label: how it is called. values, intervals (95%): by quantity. chance: in words, where its
+    accuracy is not told apart from guessing."""
 
     label: str
     values: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    chance: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,19 +55,24 @@ class NothingFits(ValueError):
 def pick(
     options: Sequence[Option], objectives: Sequence[Quantity], wish: Wish, baselines: Sequence[Option] = ()
 ) -> Picked:
-    """Chooses among finished candidates that keep the search's limits and have all objectives.
+    """Chooses among finished candidates that keep the search's limits and have all objectives. What does no better than
+    guessing is left out where there is better, and no bound on the accuracy was asked for.
 
     baselines: named in the reason where one keeps the bounds and beats what is chosen. Raises NothingFits.
     """
     fitting = [i for i, option in enumerate(options) if _misses(option, wish.bounds) <= 0]
     if not fitting:
         raise NothingFits(_nothing(options, wish.bounds))
+    guessing = _guessing(options, fitting, wish.bounds)
+    fitting = [i for i in fitting if i not in guessing]
     fitting.sort(key=lambda i: _cheapness(options[i], objectives))
     order, why = _order([options[i] for i in fitting], objectives, wish)
     ranked = [fitting[position] for position in order]
     chosen, rest = ranked[0], ranked[1:]
     remarks = [
         why,
+        _left_out([options[i] for i in guessing]),
+        f"its accuracy is {options[chosen].chance}" if options[chosen].chance else "",
         _overlap(options[chosen], options[rest[0]], objectives) if rest else "",
         _off_the_front(options[chosen], options, objectives),
         *(
@@ -75,6 +82,22 @@ def pick(
         ),
     ]
     return Picked(chosen, tuple(rest[:NUM_NEXT]), "; ".join(remark for remark in remarks if remark))
+
+
+def _guessing(options: Sequence[Option], fitting: Sequence[int], bounds: Sequence[Limit]) -> list[int]:
+    """Positions to leave out; none where nothing else would be left."""
+    found = [i for i in fitting if options[i].chance]
+    asked = any(bound.name == "accuracy" for bound in bounds)
+    return [] if asked or len(found) == len(fitting) else found
+
+
+def _left_out(options: Sequence[Option]) -> str:
+    if not options:
+        return ""
+    if len(options) == 1:
+        return f"{options[0].label} is left out, since its accuracy is {options[0].chance}"
+    which = ", ".join(option.label for option in options)
+    return f"left out are {which}, since their accuracies are {options[0].chance}"
 
 
 def contradiction(bounds: Sequence[Limit]) -> tuple[Limit, Limit] | None:
@@ -117,7 +140,7 @@ def _order(options: Sequence[Option], objectives: Sequence[Quantity], wish: Wish
         order = sorted(front, key=lambda i: (sign * options[i].values[by.name], plain[i]))
         return order, f"{'highest' if by.maximise else 'lowest'} {by.name} of {among}"
     order = pareto.by_bend(values, maximise)
-    return _all_of(front, order), _by_bend(order[0], values, among)
+    return _all_of(front, order), _by_bend(order[0], values, objectives, among)
 
 
 def _all_of(front: Sequence[int], order: Sequence[int]) -> list[int]:
@@ -134,10 +157,17 @@ def _by_weight(weights: Mapping[str, float], among: str) -> str:
     )
 
 
-def _by_bend(chosen: int, values: Sequence[Sequence[float]], among: str) -> str:
+def _by_bend(
+    chosen: int, values: Sequence[Sequence[float]], objectives: Sequence[Quantity], among: str
+) -> str:
     columns = list(zip(*values, strict=True))
     if len(columns) == 2 and all(x in (min(c), max(c)) for x, c in zip(values[chosen], columns, strict=True)):
-        return f"an end of {among}, because they bend nowhere towards the ideal"
+        at = zip(objectives, values[chosen], columns, strict=True)
+        best = [q.name for q, x, column in at if x == (max(column) if q.maximise else min(column))]
+        return (
+            f"the end with the best {' and '.join(best)} of {among}: they bend nowhere towards the ideal, so none in "
+            "between stands out; a bound or weights say which end you want"
+        )
     plane = "line through the ends" if len(columns) == 2 else "plane through the ends"
     return f"knee of {among}: farthest from the {plane} towards the ideal (costs on a logarithmic scale)"
 

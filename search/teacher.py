@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from search import chance
 from search.states import CandidateState
 from search.store.read import candidates
 from search.store.read.rows import CandidateRow, SearchRow
@@ -48,6 +49,7 @@ def known(search: SearchRow, row: CandidateRow) -> dict[str, Any]:
         "kind": search.config["training"]["distillation"]["kind"],
         "accuracy": row.measured.get("accuracy"),
         "interval": None if bounds is None else list(bounds),
+        "chance": chance.remark(None if bounds is None else bounds[0], search.data),
     }
 
 
@@ -59,4 +61,5 @@ def words(found: Mapping[str, Any]) -> str:
     if found["accuracy"] is not None:
         low, high = found["interval"]
         text += f", accuracy {found['accuracy']:.3f} ({low:.3f}–{high:.3f})"
+        text += f", {found['chance']}" if found["chance"] else ""
     return f"{text}; {_LEARNT[found['kind']]}"

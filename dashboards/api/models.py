@@ -251,7 +251,9 @@ class Measurement(Strict):
     device_ms: float | None = Field(None, description="Of the same call by the device's clock; null on a CPU")
     energy_mj: float | None = Field(None, description="An image, less idle; null where it was not counted")
     energy_source: str = Field("", description="What counted energy, or why nothing did")
-    conditions: dict[str, Any] = Field(default_factory=dict, description="State of the device, by name with unit")
+    conditions: dict[str, Any] = Field(
+        default_factory=dict, description="State of the device, by name with unit"
+    )
     time: Time
     cached: bool = Field(description="Taken over from an earlier measurement, at `time`")
     age_seconds: int | None = Field(description="Since `time`, of one that was taken over; else null")

@@ -12,6 +12,7 @@ from dashboards.words import architecture, interval, number
 from search.front import FrontPoint
 from search.store.read.rows import CandidateRow
 from spaces.spec import ArchSpec
+from workers.counting import counted
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Point:
     @property
     def training(self) -> str:
         """`12 of 12 epochs`; what an accuracy is worth depends on it."""
-        return f"{self.epoch} of {self.epochs} epochs" if self.epoch else "not trained"
+        return f"{self.epoch} of {counted(self.epochs, 'epoch')}" if self.epoch else "not trained"
 
 
 def label(row: CandidateRow) -> str:

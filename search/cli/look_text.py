@@ -68,6 +68,8 @@ def _place(queue: Mapping[str, Any]) -> str:
 
 def front(view: FrontView, everything: bool) -> str:
     """The front as a table, the baselines below it, then how each quantity was measured."""
+    from dashboards import front_told
+
     names = _shown_quantities(view)
     search = view.search
     epochs = search.config["training"]["epochs"]
@@ -81,10 +83,11 @@ def front(view: FrontView, everything: bool) -> str:
     found = view.conditions
     if found is not None and found.device_id != search.device_id:
         lines.insert(1, printable(f"Costs are those on {found.device_name}, {found.device_id}."))
-    if not view.front:
-        lines = [*lines, "No candidate has been trained in full within the limits yet.", ""]
-    lines += _table(_front_header(names), rows)
-    lines += ["", *_limits(view), *_how(view.measured_how, names)]
+    for sentence in (front_told.why_empty(view), front_told.borderline(view)):
+        lines += [*textwrap.wrap(printable(sentence), WIDTH), ""] if sentence else []
+    lines += [*_table(_front_header(names), rows), ""] if rows else []
+    lines += [printable(f"Teacher: {words(view.teacher)}")] if view.teacher else []
+    lines += [*_limits(view), *(_how(view.measured_how, names) if rows else [])]
     return "\n".join(lines)
 
 

@@ -53,9 +53,9 @@ def pick(
         view = front_view(reader, search_by_name(reader, name))
     wish = _wish(view, under or [], at_least or [], knee, weights)
     points = [p for p in view.candidates if p.standing in (Standing.FRONT, Standing.DOMINATED)]
-    baselines = [_option(point) for point in view.baselines if point.row.state == "finished"]
+    baselines = [_option(view, point) for point in view.baselines if point.row.state == "finished"]
     try:
-        picked = choose([_option(point) for point in points], view.objectives, wish, baselines)
+        picked = choose([_option(view, point) for point in points], view.objectives, wish, baselines)
     except NothingFits as error:
         raise NoFeasibleCandidate(f"search {name}: {error}") from None
     if as_json:
@@ -65,11 +65,13 @@ def pick(
         typer.echo(look_text.pick(view, shown, picked.reason, [bound.name for bound in wish.bounds]))
 
 
-def _option(point: FrontPoint) -> Option:
+def _option(view: FrontView, point: FrontPoint) -> Option:
+    from search import chance
     from search.pick import Option
 
-    row = point.row
-    return Option(str(row.name) if row.is_baseline else f"#{row.number}", point.values, point.intervals)
+    label = str(point.row.name) if point.row.is_baseline else f"#{point.row.number}"
+    low, _ = point.intervals.get("accuracy", (None, None))
+    return Option(label, point.values, point.intervals, chance.remark(low, view.search.data))
 
 
 def _wish(view: FrontView, under: list[str], at_least: list[str], knee: bool, weights: str | None) -> Wish:

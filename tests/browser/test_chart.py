@@ -133,6 +133,7 @@ def test_a_single_value_has_room_in_its_own_unit(chart: Chart) -> None:
         if box.is_visible() and box.input_value() != "baseline":
             box.uncheck()
     chart.page.select_option("#axis-y", "flops")
+    chart.page.get_by_label("log vertical axis").uncheck()
     flops = next(p["values"]["flops"] for p in chart.data["points"].values() if p["group"] == "baseline")
     assert chart.layout("yaxis.range") == pytest.approx([flops / 2, 1.5 * flops])
 

@@ -45,6 +45,15 @@ def test_progress_counts_what_has_ended_and_tells_every_state(filled: Any) -> No
     )
 
 
+def test_a_search_that_came_to_its_end_is_shown_at_its_end(filled: Any) -> None:
+    """Also where a small space held fewer candidates than it might have tried."""
+    found = listed(filled).progress
+    assert (found.share, found.sentence) == (1.0, "18 candidates have ended; up to 22 were asked for.")
+    change(filled, state="stopped")
+    found = listed(filled).progress
+    assert (found.share, found.sentence) == (18 / 22, "18 of 22 candidates have ended.")
+
+
 def test_a_search_whose_driver_is_gone_is_interrupted_and_says_how_to_go_on(filled: Any) -> None:
     change(filled, state="running", ended=None)
     found = listed(filled)
@@ -67,7 +76,7 @@ def test_a_search_that_waits_has_no_best_yet(filled: Any) -> None:
     filled.store.write(begin)
     change(filled, state="queued", started=None, ended=None)
     found = figures(listed(filled))
-    assert found["Best accuracy"] == ("–", "nothing trained in full yet")
+    assert found["Best accuracy"] == ("–", "none within the limits yet")
     assert "Queued" in found
 
 

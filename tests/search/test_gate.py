@@ -42,7 +42,7 @@ def test_a_cost_is_judged_by_its_interval(interval, is_rejected: bool, is_border
 
 def test_a_doubt_names_the_interval_and_the_limit() -> None:
     found = gate.doubt([LATENCY], {"latency_ms": 2.02}, {"latency_ms": (1.98, 2.06)})
-    assert found == "latency_ms 1.98 to 2.06 holds the limit 2"
+    assert found == "latency_ms 1.98 to 2.06 contains the limit 2"
 
 
 def test_a_quality_is_taken_as_it_was_found() -> None:

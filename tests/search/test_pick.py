@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search import pareto
+from search import chance, pareto
 from search.objectives import QUANTITIES, Limit
 from search.pick import NothingFits, Option, Wish, contradiction, known_weights, pick
 
@@ -69,6 +70,7 @@ def test_a_front_that_bends_nowhere_gives_its_cheap_end_and_says_so() -> None:
     picked = pick(options, OBJECTIVES, Wish())
     assert options[picked.chosen].label == "#2"
     assert "bend nowhere" in picked.reason
+    assert picked.reason.startswith("the end with the best latency_ms of ")
     assert "knee" not in picked.reason
 
 
@@ -198,3 +200,36 @@ def test_when_nothing_fits_the_bound_and_the_closest_are_named() -> None:
 def test_weights_that_say_nothing_are_refused(weights: dict[str, float], said: str) -> None:
     with pytest.raises(ValueError, match=said.split(";")[0]):
         known_weights(weights, OBJECTIVES)
+
+
+GUESS = "not told apart from guessing one of 3 classes by its interval"
+
+
+def test_what_only_guesses_is_left_out_where_there_is_better_and_said_where_there_is_not() -> None:
+    guessing = replace(option("#6", 0.33, 0.1), chance=GUESS)
+    picked = pick([guessing, *OPTIONS], OBJECTIVES, Wish())
+    assert picked.chosen == 1 + pick(OPTIONS, OBJECTIVES, Wish()).chosen
+    assert f"#6 is left out, since its accuracy is {GUESS}" in picked.reason
+    alone = pick([guessing], OBJECTIVES, Wish())
+    assert (alone.chosen, f"its accuracy is {GUESS}" in alone.reason) == (0, True)
+
+
+def test_a_bound_on_the_accuracy_that_it_keeps_lets_it_in() -> None:
+    options = [replace(option("#6", 0.33, 0.1), chance=GUESS), *OPTIONS]
+    wish = Wish((at_least("accuracy", 0.3),), {"latency_ms": 1.0})
+    assert options[pick(options, OBJECTIVES, wish).chosen].label == "#6"
+
+
+@pytest.mark.parametrize(
+    ("low", "data", "is_chance"),
+    [
+        (0.09, {"num_classes": 10}, True),
+        (0.11, {"num_classes": 10}, False),
+        (None, {"num_classes": 10}, False),
+        (0.09, {}, False),
+    ],
+)
+def test_guessing_is_judged_by_the_lower_end_of_the_interval(
+    low: float | None, data: dict[str, int], is_chance: bool
+) -> None:
+    assert bool(chance.remark(low, data)) == is_chance

@@ -78,6 +78,10 @@ def find(session: Reader | Session, search_id: int, which: str) -> CandidateRow:
     text = which.removeprefix("#")
     if text.removeprefix("-").isdecimal() and len(text) < 10:  # more digits are no database's integer
         return candidate(session, search_id, int(text))
+    if which == "teacher" and not any(
+        row.name == which for row in candidates(session, search_id, "baseline")
+    ):
+        raise UserError("no teacher: its candidates learn from none (training.distillation)")
     return baseline(session, search_id, which)
 
 

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from search import news, reconcile
+from search.objectives import Limit
 from search.states import CandidateState
+from search.store.models import Candidate
 from workers.job import Job, Outcome, Status
 
 
@@ -49,5 +51,24 @@ def test_a_job_that_the_machine_failed_is_told_with_the_reason(
             return Outcome(job.id, job.attempt, job.lease, Status.ERROR, "the device is gone")
         return answer(job, bench.digest)
 
-    bench.run(bench.driver({"on_event": told.append}), perform)
+    driver = bench.driver()
+    driver.on_event = told.append
+    bench.run(driver, perform)
     assert sum("its measure job was not done: the device is gone" in text for text in told) == 1
+
+
+def test_what_finishes_on_a_limit_is_told_as_borderline(make_bench: Callable[..., Any]) -> None:
+    plan = make_bench(max_candidates=1).plan
+    row = Candidate(
+        number=1,
+        name=None,
+        family="vit",
+        state="finished",
+        epoch=9,
+        measured={"accuracy": 0.9, "latency_ms": 2.01},
+        intervals={"latency_ms": (1.98, 2.06)},
+    )
+    told = news.of_candidate(row, plan, [Limit("latency_ms", 2.0, upper=True)])
+    assert told is not None
+    assert told.endswith("; borderline: latency_ms 1.98 to 2.06 contains the limit 2")
+    assert "borderline" not in (news.of_candidate(row, plan, [Limit("latency_ms", 3.0, upper=True)]) or "")
