@@ -46,7 +46,8 @@ def test_a_byte_that_changed_costs_the_epochs_since_the_checkpoint_before_and_ch
             return perform(job, lambda _: Decision.CONTINUE)
 
         told: list[str] = []
-        driver = bench.driver({"on_event": told.append})
+        driver = bench.driver()
+        driver.on_event = told.append
         bench.run(driver, work)
         return bench, trained, told
 

@@ -57,7 +57,7 @@ def test_the_teacher_is_trained_for_its_own_epochs_and_keeps_its_accuracy(make_b
     assert low < row.measured["accuracy"] < high
     said = [event.text for event in bench.rows(Event) if event.kind == "teacher"]
     assert said == [
-        f"teacher resnet: accuracy {row.measured['accuracy']:.4f} ({low:.4f} to {high:.4f}) on 269 val images"
+        f"teacher resnet: accuracy {row.measured['accuracy']:.4f} ({low:.4f}–{high:.4f}) on 269 val images"
     ]
 
 
@@ -168,7 +168,9 @@ def test_a_lost_teacher_is_made_again_once_and_the_trainings_go_on(make_bench: M
         return answer(job, bench.digest)
 
     told: list[str] = []
-    bench.run(bench.driver({"on_event": told.append}), perform)
+    driver = bench.driver()
+    driver.on_event = told.append
+    bench.run(driver, perform)
     assert state(bench) == SearchState.FINISHED
     assert "resnet (teacher): teaches again: teacher resnet: the checkpoint is missing" in told
     assert [(row.state, row.first_epoch) for row in teach_jobs(bench)] == [(JobState.DONE, 1)] * 2
