@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from search import drifting, energy, gate, news, provenance
+from search import drifting, news, provenance
+from search.costs import Baselines, Costs
 from search.drifting import Drifting
 from search.errors import UserError
-from search.objectives import Limit, resolve
 from search.plan import Plan, closed_form
 from search.probing import Prober
 from search.states import AttemptState, CandidateState, JobState
-from search.store.models import Attempt, Candidate, JobRow, MeasurementRow, Search
+from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
 from spaces.dims import Point
 from spaces.spec import ArchSpec
-from workers.job import Evaluation, Kind, Measurement, Outcome, Status
-
-Baselines = Mapping[str, Mapping[str, float]]
+from workers.job import Evaluation, Kind, Outcome, Status
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,10 @@ class Settler:
     quarantine: frozenset[str] = frozenset()
 
     @property
+    def _costs(self) -> Costs:
+        return Costs(self.plan, self.search_id, self.device_id)
+
+    @property
     def drifting(self) -> Drifting:
         return Drifting(self.search_id, self.plan.settings.cost.drift_minutes)
 
@@ -69,7 +70,7 @@ class Settler:
         row = candidates.add(
             session, self.search_id, number, family, spec, point=point, analysis=known, trial=trial
         )
-        self.measure(session, row, baselines)
+        self._costs.measure(session, row, baselines)
 
     def add_baselines(self, session: Session, baselines: Baselines) -> None:
         """Adds the plan's baselines that the search lacks, numbered -1, -2, ..., and their measurements."""
@@ -81,7 +82,7 @@ class Settler:
             row = candidates.add(
                 session, self.search_id, -position, "baseline", spec, point={}, analysis=known, name=name
             )
-            self.measure(session, row, baselines)
+            self._costs.measure(session, row, baselines)
 
     def add_teacher(self, session: Session) -> None:
         """Adds the plan's teacher, where the search lacks it, and the job that makes it."""
@@ -120,45 +121,6 @@ class Settler:
         self._teach(session, row)
         results.add_event(session, self.search_id, "retry", f"teaches again: {reason}")
         return f"{news.who(row)}: teaches again: {reason}"
-
-    def measure(self, session: Session, row: Candidate, baselines: Baselines) -> None:
-        """Takes a figure measured before under the same conditions, or adds a job that measures."""
-        sources = self._cached(session, row.digest)
-        if not sources:
-            jobs.add(session, row, Kind.MEASURE)
-            return
-        source, *further = sources
-        if source.candidate_id is not None:
-            twin = session.get_one(Candidate, source.candidate_id)
-            candidates.learn(row, {k: v for k, v in twin.measured.items() if k == "params"}, {})
-        measurement = results.as_measurement(source)
-        results.add_measurement(session, row, measurement, None, source)
-        others = [results.as_measurement(one) for one in further]
-        for one, other in zip(further, others, strict=True):
-            results.add_measurement(session, row, other, None, one)
-        self._learn_named(row, measurement, *others)
-        self._measured(session, row, measurement, baselines)
-
-    def _cached(self, session: Session, digest: str) -> list[MeasurementRow]:
-        """Figures of before in `cost.runtime` and in each further one; none where one lacks, or with
-        `cost.again`."""
-        key = self.plan.measurement_key
-        found: list[MeasurementRow] = []
-        if self.plan.settings.cost.again:
-            return found
-        keys = [key, *(key | {"runtime": at, "precision": of} for at, of in self.plan.further_runtimes)]
-        for each in keys:
-            needs = (energy.NAME,) if each is key and energy.is_wanted(self.plan) else ()
-            source = results.cached_measurement(
-                session, digest, device_id=self.device_id, needs=needs, **each
-            )
-            if source is None:
-                return []
-            found.append(source)
-        return found
-
-    def _learn_named(self, row: Candidate, *measurements: Measurement) -> None:
-        candidates.learn(row, *gate.named_values(self.plan.named_runtimes, measurements))
 
     def settle(
         self,
@@ -210,7 +172,7 @@ class Settler:
             self._keep_evaluation(session, candidate, attempt, outcome)
         elif job.kind == Kind.MEASURE:
             jobs.end_job(job, JobState.DONE)
-            self._keep_measurement(session, candidate, attempt, outcome, baselines)
+            self._costs.keep(session, candidate, attempt, outcome, baselines)
         elif job.kind == Kind.REFERENCE:
             jobs.end_job(job, JobState.DONE)
             assert outcome.measurement is not None
@@ -246,7 +208,7 @@ class Settler:
         done = -1 if row.rung is None else row.rung
         if "latency_ms" not in row.measured:
             candidates.reopen(row, CandidateState.PROPOSED, trial)
-            self.measure(session, row, baselines)
+            self._costs.measure(session, row, baselines)
         elif row.rung is None or row.epoch > ladder[row.rung]:
             candidates.reopen(row, CandidateState.TRAINING, trial)
             rung = len(ladder) - 1 if row.number < 0 else done + 1
@@ -324,59 +286,6 @@ class Settler:
         results.add_checkpoint(session, candidate, attempt, outcome.checkpoint)
         session.flush()
         return results.forget_other_checkpoints(session, candidate, *kept)
-
-    def _keep_measurement(
-        self,
-        session: Session,
-        candidate: Candidate,
-        attempt: Attempt,
-        outcome: Outcome,
-        baselines: Baselines,
-    ) -> None:
-        assert outcome.measurement is not None
-        results.add_measurement(session, candidate, outcome.measurement, attempt)
-        for further in outcome.further:
-            results.add_measurement(session, candidate, further, attempt)
-        self._learn_named(candidate, outcome.measurement, *outcome.further)
-        if "params" in outcome.notes:
-            candidates.learn(candidate, {"params": float(outcome.notes["params"])}, {})
-        if candidate.state == CandidateState.PROPOSED:
-            self._measured(session, candidate, outcome.measurement, baselines)
-        else:
-            drifting.keep_again(session, candidate, outcome.measurement, self._limits(session, baselines))
-
-    def _measured(
-        self,
-        session: Session,
-        row: Candidate,
-        measurement: Measurement,
-        baselines: Baselines,
-    ) -> None:
-        """Keeps the figures and passes the gate: rejected, or on to its first training."""
-        candidates.learn(row, *gate.measured_values(measurement))
-        lacking = energy.lacking(self.plan, row.measured, measurement.energy_source)
-        if lacking is not None:
-            candidates.set_state(row, CandidateState.FAILED, lacking)
-            results.add_event(session, self.search_id, "failed", lacking, row.number)
-            return
-        last = len(self.plan.rungs) - 1
-        if row.number < 0:
-            candidates.set_state(row, CandidateState.MEASURED)
-            jobs.add(session, row, Kind.TRAIN, rung=last, epochs=(1, self.plan.rungs[last]))
-            return
-        reason = gate.rejection(self._limits(session, baselines), row.measured, row.intervals)
-        if reason is not None:
-            candidates.set_state(row, CandidateState.REJECTED, reason)
-            results.add_event(session, self.search_id, "rejected", reason, row.number)
-            return
-        candidates.set_state(row, CandidateState.MEASURED)
-        jobs.add(session, row, Kind.TRAIN, rung=0, epochs=(1, self.plan.rungs[0]))
-
-    def _limits(self, session: Session, baselines: Baselines) -> tuple[Limit, ...]:
-        is_relative = any(constraint.baseline for constraint in self.plan.constraints)
-        rows = candidates.baselines(session, self.search_id) if is_relative else []
-        intervals = {row.name: row.intervals for row in rows if row.name is not None}
-        return resolve(self.plan.constraints, baselines, intervals)
 
     def _keep_training(
         self, session: Session, job: JobRow, candidate: Candidate, attempt: Attempt, outcome: Outcome
