@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from alembic import command
 from alembic.config import Config
@@ -37,7 +37,7 @@ def _at_work(connection: Connection) -> str | None:
         return None
     for table, what in (("search", "drives search {name!r}"), ("runner", "runs the queue")):
         for row in connection.execute(text(f"SELECT * FROM {table}")) if table in tables else ():
-            if lease.alive(row):
+            if lease.alive(cast(lease.Leased, row)):
                 doing = what.format(name=getattr(row, "name", None))
                 return (
                     f"the database is of an older paretovit, which {doing} now (process {row.owner_pid} on "

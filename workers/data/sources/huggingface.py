@@ -94,10 +94,10 @@ def _opened(name: str | None, path: str | None, download: bool) -> dict[str, Any
 @contextmanager
 def _without_network() -> Iterator[None]:
     """What is not here is not asked for: with a hub that does not answer, that took half a minute."""
-    import datasets  # pyright: ignore[reportMissingImports]
+    from datasets import config  # pyright: ignore[reportMissingImports]
     from huggingface_hub import constants
 
-    places = (datasets.config, constants)
+    places: tuple[Any, ...] = (config, constants)
     before = [place.HF_HUB_OFFLINE for place in places]
     for place in places:
         place.HF_HUB_OFFLINE = True
