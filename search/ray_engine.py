@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +27,12 @@ from ray import tune
 from ray.tune import Callback, RunConfig, TuneConfig
 from ray.tune.search import Searcher
 
-from search import hints, leftovers
+from search import hints, leftovers, ray_environment
 from search.driver import Driver, Idle
 from search.lanes import Lane, LanedDriver
 from search.leaving import leave
 from search.ray_measuring import MeasuringNode
-from search.ray_nodes import others
+from search.ray_nodes import NODE_KEY, hosts, nodes_of, others
 from search.states import AttemptState
 from search.trainable import run_job
 from workers import memory_limit
@@ -63,6 +63,7 @@ def run(driver: Driver, num_workers: int) -> None:
     label = driver.plan.settings.cost.label
     with _ray(driver.name, num_workers) as scratch:
         node = None
+        driver.hosts = lambda: hosts(ray.nodes(), label)
         if isinstance(driver, LanedDriver) and label is not None:
             node = MeasuringNode(driver, label)
         try:
@@ -104,6 +105,7 @@ def _ray(search: str, num_workers: int) -> Iterator[Path]:
                     **common,
                 )
         signal.signal(signal.SIGTERM, on_sigterm)  # ray.init replaces it
+        ray_environment.silence()
         threading.Thread(
             target=_leave_when_ray_goes_down,
             args=(hints.command("resume", search), _local_ray(), ending),
@@ -117,12 +119,13 @@ def _ray(search: str, num_workers: int) -> Iterator[Path]:
 
 
 def _run_tuner(driver: Driver, num_workers: int, scratch: Path, node: MeasuringNode | None) -> bool:
-    """One Tuner's worth of jobs. True when the driver has finished."""
+    """One Tuner's worth of jobs, on the machines that are not in quarantine as it begins. True when the driver has
+    finished."""
     jobs = _Jobs(driver, scratch, node)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tune.Tuner(
-            tune.with_resources(run_job, _slot(node)),
+            tune.with_resources(run_job, _slot(node, nodes_of(ray.nodes(), jobs.quarantine))),
             tune_config=TuneConfig(
                 search_alg=_DriverSearcher(jobs),
                 num_samples=-1,
@@ -141,11 +144,15 @@ def _run_tuner(driver: Driver, num_workers: int, scratch: Path, node: MeasuringN
     return jobs.finished
 
 
-def _slot(node: MeasuringNode | None) -> Any:
-    """What a worker takes: a core, and where a node measures, one of another node."""
-    if node is None:
+def _slot(node: MeasuringNode | None, quarantine: Collection[str]) -> Any:
+    """What a worker takes: a core, and where a node measures, one of another node. quarantine: ids of nodes that get no
+    jobs."""
+    selector = {} if node is None else others(node.label)
+    if quarantine:
+        selector[NODE_KEY] = f"!in({','.join(sorted(quarantine))})"
+    if not selector:
         return {"cpu": 1}
-    return tune.PlacementGroupFactory([{"CPU": 1}], bundle_label_selector=[others(node.label)])
+    return tune.PlacementGroupFactory([{"CPU": 1}], bundle_label_selector=[selector])
 
 
 def _trial_name(trial: Any) -> str:
@@ -160,7 +167,7 @@ class _DriverSearcher(Searcher):
         self._jobs = jobs
 
     def suggest(self, trial_id: str) -> Any:
-        if self._jobs.num_started >= JOBS_A_TUNER:
+        if self._jobs.num_started >= JOBS_A_TUNER or self._jobs.must_move:
             return Searcher.FINISHED
         config = self._jobs.start(trial_id)
         if config is None and self._jobs.finished:
@@ -199,7 +206,8 @@ class _Clock(Callback):
 
 
 class _Jobs:
-    """The driver's jobs by Tune's trial ids. node: that which measures, where trials only train."""
+    """The driver's jobs by Tune's trial ids. node: that which measures, where trials only train. quarantine: hosts that
+    get no jobs of this Tuner."""
 
     def __init__(self, driver: Driver, scratch: Path, node: MeasuringNode | None) -> None:
         self._driver = driver
@@ -210,6 +218,12 @@ class _Jobs:
         self._ask_again = self._ask_node_again = 0.0
         self.num_started = 0
         self.finished = False
+        self.quarantine = frozenset(driver.quarantine.hosts)
+
+    @property
+    def must_move(self) -> bool:
+        """Whether a machine was put in quarantine since this Tuner began, which would go on sending jobs there."""
+        return self.quarantine != self._driver.quarantine.hosts.keys()
 
     def start(self, trial: str) -> dict[str, Any] | None:
         if self._node is not None:
@@ -256,7 +270,7 @@ class _Jobs:
         self._ask_again = 0.0
         running = self._running.pop(trial, None)
         if running is not None:
-            self._driver.lost(running.job.id, running.job.attempt, "its worker died")
+            self._driver.lost(running.job.id, running.job.attempt, "its worker died", host=running.host)
 
     def tick(self) -> None:
         self._driver.beat()
@@ -264,7 +278,9 @@ class _Jobs:
         for running in self._running.values():
             key = (running.job.id, running.job.attempt)
             if key in overdue:
-                self._driver.lost(*key, self._driver.schedule.why_overdue(*key), AttemptState.FENCED)
+                self._driver.lost(
+                    *key, self._driver.schedule.why_overdue(*key), AttemptState.FENCED, running.host
+                )
                 _kill(running)
         if self._node is not None:
             self._node.overdue(overdue)

@@ -6,6 +6,8 @@ import os
 
 _ALWAYS = {
     "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_ROTATION_BACKUP_COUNT": "1",
+    "RAY_ROTATION_MAX_BYTES": str(16 * 2**20),  # a log; else 512 MiB, five times
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or a job without a GPU share would see no GPU
     "RAY_USAGE_STATS_ENABLED": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
@@ -25,3 +27,14 @@ def prepare() -> None:
         os.environ.setdefault(name, value)
     if path := os.environ.get("PYTHONPATH"):  # workers run in another folder
         os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p) for p in path.split(os.pathsep) if p)
+
+
+def silence() -> None:
+    """After `ray.init`: Ray's own lines on workers that die stay out of the terminal, where the driver tells of them.
+
+    No setting of Ray's leaves them out (`log_to_driver=False` does not); this is the switch by which Ray's debugger
+    does.
+    """
+    from ray._private import worker
+
+    worker._worker_logs_enabled = False

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,8 @@ from workers.device import Device
 
 KEY = "paretovit"
 """Of the label; its value is the name."""
+NODE_KEY = "ray.io/node-id"
+"""Of the label that Ray itself gives every node."""
 ANSWER_SECONDS = 60.0
 ADDRESS = "RAY_ADDRESS"
 
@@ -76,6 +78,17 @@ def labels(nodes: list[dict[str, Any]]) -> Counter[str]:
     """Label -> nodes that are up and have it. nodes: as `ray.nodes()` gives them."""
     alive = [node for node in nodes if node["Alive"]]
     return Counter(str(node["Labels"][KEY]) for node in alive if KEY in node.get("Labels", {}))
+
+
+def hosts(nodes: list[dict[str, Any]], but: str | None = None) -> set[str]:
+    """Host names of the nodes that are up; without those labelled `but`. nodes: as `ray.nodes()` gives them."""
+    there = (node for node in nodes if node["Alive"])
+    return {node["NodeManagerHostname"] for node in there if but is None or node["Labels"].get(KEY) != but}
+
+
+def nodes_of(nodes: list[dict[str, Any]], names: Collection[str]) -> set[str]:
+    """Ids of the nodes on these hosts."""
+    return {node["NodeID"] for node in nodes if node["Alive"] and node["NodeManagerHostname"] in names}
 
 
 @contextmanager
