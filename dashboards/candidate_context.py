@@ -45,7 +45,7 @@ class Recall:
     text: str
     value: float | None
     interval: str = ""
-    taken_for: str = ""
+    taken_for: tuple[tuple[str, int], ...] = ()
 
 
 def values(data: CandidateData) -> dict[str, Any]:
@@ -71,6 +71,8 @@ def values(data: CandidateData) -> dict[str, Any]:
         "rebuild": words.rebuild(row.spec.model, row.spec.args, point.module),
         "quantities": _quantities(data, point),
         "began": _began(data),
+        "has_rungs": any(rung < data.full for rung in data.rungs),
+        "learns": data.began.teacher is not None,
         "epochs": data.epochs,
         "execution": executions.of(data.search, row),
         "trials": _trials(data),
@@ -102,16 +104,16 @@ def recall(evaluation: EvaluationView) -> list[Recall]:
     names, values = [str(name) for name in figures["class_names"]], figures["recall"]
     nothing = [None] * len(names)
     bounds = zip(figures.get("recall_low", nothing), figures.get("recall_high", nothing), strict=True)
-    taken: dict[int, list[str]] = {}
+    taken: dict[int, list[tuple[str, int]]] = {}
     for own, other, count in figures.get("confusions", ()):
-        taken.setdefault(own, []).append(f"{names[other]} ({count})")
+        taken.setdefault(own, []).append((names[other], count))
     found = [
         Recall(
             name,
             words.number("recall", value),
             value,
             words.interval("recall", None if None in pair else pair),
-            ", ".join(taken.get(place, [])[:MOST_TAKEN_FOR]),
+            tuple(taken.get(place, [])[:MOST_TAKEN_FOR]),
         )
         for place, (name, value, pair) in enumerate(zip(names, values, bounds, strict=True))
     ]

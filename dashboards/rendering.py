@@ -51,6 +51,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_finalized,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -58,6 +59,11 @@ def _environment() -> jinja2.Environment:
     environment.globals["command"] = hints.command
     environment.globals["parts"] = environment.get_template("parts.html").module
     return environment
+
+
+def _finalized(value: Any) -> Any:
+    """Every value on its way into a page, but for what was rendered before."""
+    return words.for_pages(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _iso(seconds: float) -> str:

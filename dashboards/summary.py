@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dashboards import front_told, words
 from dashboards.figures import palette
@@ -21,12 +21,13 @@ from workers.counting import counted
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a header. moment: UTC seconds, where the value is a time."""
+    """One figure of a header. moment: UTC seconds, where the value is a time. href: of a page on it."""
 
     term: str
     value: str
     more: str = ""
     moment: float | None = None
+    href: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,15 +112,15 @@ def figures(data: SearchData) -> list[Figure]:
     ]
 
 
-def page_figures(data: SearchData) -> list[Figure]:
-    """The header's figures of a page, which shows state and counts by itself."""
+def page_figures(data: SearchData, teacher_href: str) -> list[Figure]:
+    """The header's figures of a page, which shows state and counts by itself. teacher_href: of the teacher's page."""
     search, seconds = data.search, _seconds(data.search, data.written)
     took = f"{'took' if search.ended else 'for'} {words.duration(seconds)}" if seconds else ""
     begun = search.started or search.created
     return [
         Figure("Started" if search.started else "Queued", words.moment(begun), took, begun),
         *_best(data),
-        *_teacher(data),
+        *(replace(figure, href=teacher_href) for figure in _teacher(data)),
         *_executions(data),
         *_left_out(data),
         *_foreseen(data),
@@ -158,9 +159,14 @@ def front_words(data: SearchData) -> str:
 
 
 def front_caption(front: FrontInfo) -> str:
-    has_borderline = any(point.group == palette.BORDERLINE for point in front.points)
-    barred = "front points, borderline ones and baselines" if has_borderline else "front points and baselines"
-    parts = [f"Bars are 95% intervals of {barred}."]
+    names = {
+        palette.FRONT: "front points",
+        palette.BORDERLINE: "borderline candidates",
+        palette.BASELINE: "baselines",
+    }
+    groups = {point.group for point in front.points}
+    barred = [text for key, text in names.items() if key in groups]
+    parts = [f"Bars are 95% intervals of {objectives(barred)}."] if barred else []
     if len(front_line(front)) > 1:
         parts.append("The stepped line is what the front attains.")
     if any(point.group in (palette.STOPPED, palette.UNFINISHED) for point in front.points):

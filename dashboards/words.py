@@ -93,6 +93,18 @@ def plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+# What turns the direction of all that follows it, up to a sign that may never come.
+_TURNING = "".join(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+_HIDDEN = {ord(sign): "\ufffd" for sign in _TURNING} | {
+    code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r"
+}
+
+
+def for_pages(text: str) -> str:
+    """`text` for a page: control characters, and those that would turn the words after it around, become visible."""
+    return text.translate(_HIDDEN)
+
+
 def printable(text: str) -> str:
     """`text` for a terminal: control characters, which could move its cursor or forge lines, become `?`."""
     return "".join(c if c.isprintable() else "?" for c in text)

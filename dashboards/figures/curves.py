@@ -10,7 +10,7 @@ from typing import Any
 from dashboards.figures import palette
 from dashboards.figures.palette import CURVE_SYMBOLS, DASHES, Theme
 from dashboards.figures.points import Point
-from dashboards.words import interval, number
+from dashboards.words import for_pages, interval, number
 
 MOST_CURVES = 12  # more cannot be told apart; the table below the figure holds them all
 
@@ -114,7 +114,7 @@ def _line(info: CurvesInfo, theme: Theme, place: int, curve: Curve) -> dict[str,
     if baseline:
         colour = theme.groups[palette.BASELINE]
     symbol = "star" if baseline else CURVE_SYMBOLS[place % len(CURVE_SYMBOLS)]
-    name = html.escape(f"{curve.point.label[:44]} {curve.point.family}".strip(), quote=False)
+    name = html.escape(for_pages(f"{curve.point.label[:44]} {curve.point.family}".strip()), quote=False)
     return {
         "type": "scatter",
         "mode": "lines+markers",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dashboards.figures import palette
-from dashboards.words import architecture, interval, number
+from dashboards.words import architecture, for_pages, interval, number
 from search.front import FrontPoint
 from search.store.read.rows import CandidateRow
 from spaces.spec import ArchSpec
@@ -95,4 +95,4 @@ def _wrapped(value: str, width: int = 44) -> list[str]:
 
 
 def _text(value: str) -> str:
-    return html.escape(value, quote=False)  # plotly decodes no &quot;
+    return html.escape(for_pages(value), quote=False)  # plotly decodes no &quot;

@@ -64,7 +64,7 @@ def _found(reader: Reading, name: str, writes: bool) -> tuple[Live, dict[str, An
         "notice": "" if actions.waits(place) else summary.notice(loaded.search),
         "may_write": writes,
         "actions": actions.of(loaded.search, place),
-        "figures": summary.page_figures(loaded),
+        "figures": summary.page_figures(loaded, candidate_url(name, "teacher")),
     }
     ended = loaded.search.state in ENDED_SEARCH
     parts = (*PARTS, "actions") if writes else PARTS

@@ -18,8 +18,8 @@ def search_url(name: str) -> str:
     return f"/searches/{quote(name, safe='')}"
 
 
-def candidate_url(name: str, number: int) -> str:
-    """number: negative for a baseline."""
+def candidate_url(name: str, number: int | str) -> str:
+    """number: negative for a baseline, or `teacher`."""
     return f"{search_url(name)}/candidates/{number}"
 
 

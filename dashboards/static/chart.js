@@ -124,7 +124,7 @@
     if (!strip) Object.assign(layout.xaxis, { type: "linear", range: [0, 1], autorange: false, showticklabels: false });
     layout.uirevision = "empty";
     layout.annotations.push({
-      text: "Nothing has both figures yet", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.55,
+      text: "Nothing has both figures", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.55,
       font: { size: 15, color: layout.xaxis.tickfont.color },
     });
   }

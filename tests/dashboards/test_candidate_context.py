@@ -60,7 +60,11 @@ def test_recall_has_its_interval_and_says_what_a_class_was_taken_for_most() -> N
         ("a", "0.800–0.950"),
         ("b", ""),
     ]
-    assert [one.taken_for for one in found] == ["a (70), b (5)", "c (1)", ""]
+    assert [one.taken_for for one in found] == [
+        (("a", 70), ("b", 5)),
+        (("c", 1),),
+        (),
+    ]
 
 
 def test_how_it_was_trained_is_told_with_what_a_probe_compared(filled: Any) -> None:

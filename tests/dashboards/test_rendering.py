@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import itertools
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import jinja2
 import pytest
@@ -55,3 +57,21 @@ def test_what_two_templates_show_alike_stands_in_a_section() -> None:
     assert sum(map(len, lines.values())) > 50
     shared = {(a, b): lines[a] & lines[b] for a, b in itertools.combinations(lines, 2)}
     assert {pair: found for pair, found in shared.items() if found} == {}
+
+
+@pytest.mark.parametrize("sign", ["\u202e", "\u2066", "\u2069", "\x1b", "\x00"])
+def test_no_text_of_a_database_turns_the_words_around_it(sign: str) -> None:
+    row = rendering.render("sections/teacher_words.html", **teacher(f"name{sign}gnp"))
+    assert sign not in row
+    assert "name\ufffdgnp" in row
+
+
+def test_letters_that_are_written_from_the_right_and_markup_of_our_own_stay() -> None:
+    text = rendering.render("sections/teacher_words.html", **teacher("\u05d0\u05d1\u200f <b>"))
+    assert "<bdi>\u05d0\u05d1\u200f &lt;b&gt;</bdi>" in text
+    assert '<span class="state finished">' in text
+
+
+def teacher(told: str) -> dict[str, Any]:
+    row = SimpleNamespace(reason="")
+    return {"told": told, "state": "finished", "row": row, "search": SimpleNamespace(name="a"), "url_of": str}
