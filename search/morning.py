@@ -15,7 +15,7 @@ from search.store.read.jobs import busy_seconds
 from search.store.read.results import num_epochs
 from search.store.read.status import iso
 from search.store.reader import Reader
-from workers.counting import counted
+from workers.counting import counted, interval
 
 FILE = "summary.md"
 _MOST_FAILED = 10
@@ -122,7 +122,7 @@ def _point(point: FrontPoint, objectives: Sequence[Quantity]) -> dict[str, Any]:
 def _line(found: Mapping[str, Any]) -> str:
     def one(name: str, value: float) -> str:
         bounds = found["intervals"].get(name)
-        return f"{name} {value:.4g}" + (f" ({bounds[0]:.4g} to {bounds[1]:.4g})" if bounds else "")
+        return f"{name} {value:.4g}" + (f" ({interval(*bounds)})" if bounds else "")
 
     values = ", ".join(one(name, value) for name, value in found["values"].items())
     return f"{found['name']} {found['family']}: {values}"

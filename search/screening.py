@@ -14,6 +14,7 @@ from typing import Any
 
 from search.objectives import Limit, quantity
 from search.predictor import Errors, Prediction, Predictor, learnt
+from workers.counting import interval
 
 CHECKED_SHARE = 0.1
 MOST_REDRAWS = 20
@@ -41,7 +42,7 @@ class Broken:
     def text(self) -> str:
         found, side = self.prediction, "over" if self.limit.upper else "under"
         return (
-            f"{self.limit.name} was predicted to be {found.value:.4g} ({found.low:.4g} to {found.high:.4g}), "
+            f"{self.limit.name} was predicted to be {found.value:.4g} ({interval(found.low, found.high)}), "
             f"{side} the limit {self.limit.value:.4g}"
         )
 

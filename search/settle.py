@@ -17,6 +17,7 @@ from search.store.models import Attempt, Candidate, JobRow, Search
 from search.store.write import candidates, jobs, results
 from spaces.dims import Point
 from spaces.spec import ArchSpec
+from workers.counting import interval
 from workers.job import Evaluation, Kind, Outcome, Status
 
 
@@ -306,7 +307,7 @@ class Settler:
         found = self._keep_evaluation(session, row, attempt, outcome)
         row.epoch = outcome.epoch
         candidates.set_state(row, CandidateState.FINISHED)
-        bounds = f"{found.accuracy_low:.4f}–{found.accuracy_high:.4f}"
+        bounds = interval(found.accuracy_low, found.accuracy_high, ".4f")
         where = f"on {found.num_images} {found.split} images"
         text = f"teacher {row.name}: accuracy {found.accuracy:.4f} ({bounds}) {where}"
         results.add_event(session, self.search_id, "teacher", text)

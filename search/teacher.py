@@ -10,6 +10,7 @@ from search.states import CandidateState
 from search.store.read import candidates
 from search.store.read.rows import CandidateRow, SearchRow
 from spaces.deit import has_token
+from workers.counting import interval
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -60,6 +61,6 @@ def words(found: Mapping[str, Any]) -> str:
         text += f", {found['state']}"
     if found["accuracy"] is not None:
         low, high = found["interval"]
-        text += f", accuracy {found['accuracy']:.3f} ({low:.3f}–{high:.3f})"
+        text += f", accuracy {found['accuracy']:.3f} ({interval(low, high, '.3f')})"
         text += f", {found['chance']}" if found["chance"] else ""
     return f"{text}; {_LEARNT[found['kind']]}"

@@ -171,6 +171,7 @@ def _result(found: Found) -> dict[str, Any]:
 def _print(results: Results, new: int, known: int) -> None:
     from dashboards.words import printable
     from search import hints
+    from workers.counting import interval
 
     device = results.device
     threads = f"{device['threads']} {'thread' if device['threads'] == 1 else 'threads'}"
@@ -181,11 +182,11 @@ def _print(results: Results, new: int, known: int) -> None:
     )
     for found in results.found:
         measured = found.measurement
-        interval = f"{measured.latency_ms_low:.4g} to {measured.latency_ms_high:.4g}"
+        bounds = interval(measured.latency_ms_low, measured.latency_ms_high)
         flags = "".join(f"  {flag}" for flag in measured.flags)
         print(
             printable(
-                f"{found.name:<{width}} {measured.batch_size:>5} {measured.latency_ms:>10.4g} {interval:>19} "
+                f"{found.name:<{width}} {measured.batch_size:>5} {measured.latency_ms:>10.4g} {bounds:>19} "
                 f"{measured.latency_ms_p95:>8.4g} {measured.peak_memory_mb:>8.4g}{flags}"
             )
         )

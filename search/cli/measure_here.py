@@ -238,6 +238,7 @@ def _print(device: Device, results: Sequence[Mapping[str, Any]], as_json: bool) 
 
 def _row(result: Mapping[str, Any], width: int) -> str:
     from dashboards.words import duration, printable
+    from workers.counting import interval
 
     latency = result["latency_ms"]
     low, high = latency["interval"]
@@ -246,7 +247,7 @@ def _row(result: Mapping[str, Any], width: int) -> str:
         remarks.append(f"measured {duration(result['age_seconds'])} ago")
     return (
         f"{printable(result['model']):<{width}} {result['batch_size']:>5} {latency['median']:>10.4g} "
-        f"{f'{low:.4g} to {high:.4g}':>19} {latency['p95']:>8.4g} {latency['n']:>5} "
+        f"{interval(low, high):>19} {latency['p95']:>8.4g} {latency['n']:>5} "
         f"{result['throughput']:>9.4g} {result['throughput_batch_size']:>5} {result['peak_memory_mb']:>8.4g} "
         f"{result['model_mb']:>10.4g}{''.join(f'  {remark}' for remark in remarks)}"
     )

@@ -74,7 +74,10 @@ def test_the_image_size_follows_the_pictures(tmp_path, side, image_size, capsys)
     make_images(tmp_path / "images", ("cat", "dog"), side)
     assert main(["init", "--path", "images"]) == 0
     assert config.load("search.yaml").data.image_size == image_size
-    assert f"{side} x {side} px" in capsys.readouterr().out
+    assert (
+        f"their short sides are {side} px by the median: brought to {image_size} px"
+        in capsys.readouterr().out
+    )
 
 
 def test_limits_image_size_and_deadline_may_be_given(tmp_path):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workers.counting import counted, plain
+from dashboards import words
+from workers.counting import counted, interval, plain
 
 
 def test_one_is_one_and_the_others_are_many():
@@ -17,3 +18,8 @@ def test_a_bound_has_no_exponent_where_it_is_large():
         "0.99999",
         "3",
     ]
+
+
+def test_intervals_look_alike_everywhere():
+    assert interval(0.153, 0.22) == "0.153–0.22"
+    assert interval(0.153, 0.22, ".3f") == words.interval("accuracy", (0.153, 0.22)) == "0.153–0.220"
