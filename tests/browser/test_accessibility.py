@@ -56,3 +56,20 @@ def test_axe_would_find_what_is_wrong(visit: Any, site: Any) -> None:
     )
     assert {finding.split(":")[0] for finding in findings(page)} >= {"image-alt", "label"}
     visit.faults.clear()  # there is no such image
+
+
+OVERFLOW = "(one) => one.closest('.scroll').scrollWidth - one.closest('.scroll').clientWidth"
+
+
+def test_the_figures_of_a_candidate_fit_a_phone_and_stay_a_table(new_visit: Any, site: Any) -> None:
+    page = new_visit((390, 844)).open(site, "/searches/digits/candidates/3")
+    table = page.locator("table.quantities")
+    assert table.evaluate(OVERFLOW) <= 0
+    assert page.get_by_role("region", name="Table of figures").get_by_role("row").count() > 5
+    assert page.get_by_role("columnheader", name="How it was taken").count() == 1
+    assert findings(page) == []
+
+
+def test_the_table_of_candidates_fits_a_usual_window(new_visit: Any, site: Any) -> None:
+    page = new_visit((1440, 1000)).open(site, "/searches/digits")
+    assert page.locator("#candidates").evaluate(OVERFLOW) <= 0

@@ -9,6 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
+from dashboards.words import for_pages
+
 RAN = "window.ran = (window.ran || 0) + 1"
 PAYLOADS = (
     f"<script>{RAN}</script>",
@@ -110,7 +112,7 @@ def shown(page: Any) -> str:
 def test_every_payload_is_text_in_the_list(visit: Any, page: Any, hostile_site: Any) -> None:
     visit.open(hostile_site)
     headings = page.locator("main h2").evaluate_all("(all) => all.map((one) => one.textContent)")
-    assert headings == [*reversed(PAYLOADS), NAME]
+    assert headings == [*map(for_pages, reversed(PAYLOADS)), NAME]
 
 
 def test_every_search_is_found_under_its_name(visit: Any, page: Any, hostile_site: Any) -> None:
@@ -130,7 +132,7 @@ def test_every_payload_is_text_on_the_front(visit: Any, page: Any, hostile_site:
     assert page.title() == f"{NAME} – paretovit"
     text = shown(page)
     for one in PAYLOADS:
-        assert one in text
+        assert for_pages(one) in text
     rows = page.locator("#candidates tbody tr")
     for place in range(rows.count()):
         rows.nth(place).locator("th").hover()
@@ -156,7 +158,7 @@ def test_every_payload_is_text_on_the_page_of_a_candidate(visit: Any, page: Any,
     for number in (-1, *range(1, len(PAYLOADS) + 1)):
         visit.open(hostile_site, f"/searches/{quote(NAME, safe='')}/candidates/{number}")
         page.wait_for_selector("#live[data-state]")
-        text, told = shown(page), payload(number)
+        text, told = shown(page), for_pages(payload(number))
         assert f"reason {told}" in text
         assert f"model {told}" in text
         heading = page.locator("h1").evaluate("(one) => one.textContent")
@@ -184,5 +186,5 @@ def test_the_report_of_a_hostile_search_runs_nothing(visit: Any, hostile_path: P
     visit.page.wait_for_selector("#front-chart .main-svg")
     text = shown(visit.page)
     for one in PAYLOADS:
-        assert one in text
+        assert for_pages(one) in text
     assert visit.page.evaluate("window.ran") is None
