@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import time
@@ -17,9 +16,9 @@ from search import (
     deadline,
     energy,
     execution_checks,
-    folders,
     idle,
     inheriting,
+    local_checks,
     measuring_device,
     named_runtimes,
     own_families,
@@ -30,33 +29,20 @@ from search import (
 from search.config import SearchConfig, sections
 from search.errors import UsageError
 from search.plan import Plan, closed_form, make_plan
-from search.store import location
 from spaces import registry
 from spaces.dims import SpaceError
 from spaces.spec import ArchSpec
-from workers import device, lock, memory_limit
-from workers.data import cache, dataset
+from workers import device
+from workers.data import dataset
 from workers.data.inspection import Inspection, inspect
 from workers.data.listing import DataError
 from workers.data.summary import DataSummary, summary_of
-from workers.errors import DeviceError, MachineError
+from workers.errors import DeviceError
 from workers.runtimes import offered
 from workers.settings import Precision, Runtime
 
 _DRAWS = 50
 _MOST_DECODED = 1024
-_OF_THE_SYSTEM = (
-    "proc",
-    "sysfs",
-    "cgroup",
-    "cgroup2",
-    "devpts",
-    "debugfs",
-    "tracefs",
-    "securityfs",
-    "configfs",
-)
-"""File systems whose folders take no files, though root may seem to write there."""
 _KEY = re.compile(r"((?:[a-z_]\w*)(?:\.[\w-]+)*): (.*)", re.DOTALL)
 
 
@@ -113,7 +99,7 @@ def check_new(config: SearchConfig, now: float) -> Checked:
     it asks for and tries those that are here, and decides on its recipe and baselines. Its plan's config has them
     spelled out."""
     ends = _before_images(config, now)
-    _check_threads(config)
+    local_checks.check_threads(config)
     idle.check(config)
     idle.check_names(config)
     _check_source(config)
@@ -156,8 +142,7 @@ def _before_images(config: SearchConfig, now: float) -> float | None:
     """What can be checked without looking at images; returns the deadline."""
     ends = _deadline(config, now)
     own_families.named(config)
-    _check_environment()
-    _check_artifacts(config)
+    local_checks.check(config)
     _check_device(config)
     folder = config.training.weights_dir
     if folder is not None and not Path(folder).is_dir():
@@ -216,42 +201,6 @@ def _deadline(config: SearchConfig, now: float) -> float | None:
         raise config.error("search.deadline", str(error)) from None
 
 
-def _check_environment() -> None:
-    """What variables say that workers read only once they need it."""
-    try:
-        memory_limit.named_bytes()
-        cache.named_limit()
-        cache.folder()
-        lock.runtime_folder()
-    except (MachineError, DataError) as error:
-        raise UsageError(str(error)) from None
-
-
-def _check_artifacts(config: SearchConfig) -> None:
-    if config.artifacts is None:
-        return
-    if problem := unwritable(Path(config.artifacts)):
-        raise config.error("artifacts", problem)
-    folders.refuse_among_images(config, Path(config.artifacts) / config.name)
-
-
-def unwritable(folder: Path) -> str | None:
-    """Why a folder cannot be made or written in, or None. Looks at the nearest one that exists."""
-    for place in (folder, *folder.parents):
-        if place.is_dir():
-            kind = location.file_system(place.resolve(), location.mounts())
-            if kind in _OF_THE_SYSTEM:
-                return (
-                    f"{place} holds what the system tells of itself ({kind}), no files; choose another folder"
-                )
-            if os.access(place, os.W_OK | os.X_OK):
-                return None
-            return f"{place} is not writable; choose another folder or change its permissions"
-        if place.exists() or place.is_symlink():
-            return f"{place} is not a folder; choose another path"
-    return f"{folder} is not below any folder"
-
-
 def _check_runtime(config: SearchConfig) -> None:
     cost = config.cost
     key = "cost.precision" if cost.runtime == "torch" else "cost.runtime"
@@ -280,12 +229,6 @@ def _check_device(config: SearchConfig) -> None:
         energy.check(config)
     except DeviceError as error:
         raise config.error("cost.device", str(error)) from None
-
-
-def _check_threads(config: SearchConfig) -> None:
-    """Of a new search: one that has begun was measured with that many."""
-    if config.cost.label is None and (problem := device.too_many_threads(config.cost.threads)):
-        raise config.error("cost.threads", problem)
 
 
 def look_at(config: SearchConfig) -> DataSummary:
