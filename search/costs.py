@@ -1,5 +1,5 @@
-"""Measured costs of candidates: taken over from before or asked for, kept, and what the gate says of them. Called inside
-the driver's transactions."""
+"""Measured costs of candidates: taken over from before or asked for, kept, and what the gate says of them. Called
+inside the driver's transactions."""
 
 from __future__ import annotations
 
