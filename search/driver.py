@@ -160,7 +160,7 @@ class Driver:
         """The next job, dispatched under a new attempt; WAIT while something running decides what follows;
         FINISHED when nothing runs and nothing will."""
         self.beat()
-        if self._room.is_short() and not self._is_over:
+        if self._room.is_short() and not self._is_over and self._has_more():
             return Idle.WAIT
         if self._drifting.is_time:
             self._write(lambda s, _: self._drifting.look(s))
@@ -263,9 +263,8 @@ class Driver:
         if kept is not None:
             self.on_event(f"job {job}, attempt {attempt}: {reason}")
             self._ledger.after(kept[0])
-            self._parking.judge(
-                Tried(job, host or "", None, reason), None if kept[1] or self._parking.works else reason
-            )
+            given_up = None if kept[1] or self._parking.works else reason
+            self._parking.judge(Tried(job, host or "", None, reason), given_up)
 
     def beat(self) -> None:
         """Moves the lease's counter, at most every few seconds, and looks at what is asked for."""
@@ -341,6 +340,10 @@ class Driver:
         self._write(work)
         self._ledger.read_back()
         self._ledger.tell_untold()
+
+    def _has_more(self) -> bool:
+        waits = self._write(lambda s, _: next(jobs.pending(s, self.search_id), None) is not None)
+        return waits or next_step(self._memory, self.schedule, self._exhausted) is not None
 
     @property
     def _is_over(self) -> bool:

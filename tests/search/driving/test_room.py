@@ -116,6 +116,15 @@ def test_a_search_waits_for_room_says_so_and_goes_on_by_itself(
     ]
 
 
+def test_a_search_with_nothing_left_to_do_ends_also_without_room(make_bench: Make, disk: Disk) -> None:
+    bench = make_bench(max_candidates=1, baselines={}, rungs="none", cost={"drift_minutes": 0})
+    driver = bench.driver(on(disk))
+    assert bench.run(driver, most=2) == 2
+    disk.free = 0
+    assert driver.next_job() is Idle.FINISHED
+    assert bench.rows(Search)[0].state == SearchState.FINISHED
+
+
 def test_the_inline_engine_waits_too(
     make_bench: Make, answer: Any, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
