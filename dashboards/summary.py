@@ -12,7 +12,7 @@ from dashboards.figures.curves import CurvesInfo
 from dashboards.figures.front import FrontInfo, front_line
 from dashboards.figures.points import Point
 from dashboards.search_data import SearchData
-from search import executions, foreseen, hints, screened
+from search import chance, executions, foreseen, hints, screened
 from search.front import Conditions
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.read.rows import SearchRow
@@ -197,7 +197,10 @@ def _best(data: SearchData) -> list[Figure]:
     if not scored:
         return []
     best = max(scored, key=lambda point: point.values["accuracy"])
-    return [Figure("Best accuracy", words.number("accuracy", best.values["accuracy"]), _with_interval(best))]
+    low, _ = best.intervals.get("accuracy", (None, None))
+    guessing = chance.remark(low, data.search.data)
+    more = f"{_with_interval(best)}, {guessing}" if guessing else _with_interval(best)
+    return [Figure("Best accuracy", words.number("accuracy", best.values["accuracy"]), more)]
 
 
 def _executions(data: SearchData) -> list[Figure]:

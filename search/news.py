@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from search import gate
+from search import chance, gate
 from search.objectives import Limit
 from search.plan import Plan
 from search.states import CandidateState
@@ -37,7 +37,12 @@ def of_candidate(row: Candidate, plan: Plan, limits: Sequence[Limit] = ()) -> st
                 f"{q.name} {row.measured[q.name]:.4g}" for q in plan.objectives if q.name in row.measured
             )
             doubt = gate.doubt(limits, row.measured, row.intervals) if row.number > 0 else None
-            return f"{name}: finished, {found}" + (f"; borderline: {doubt}" if doubt else "")
+            low, _ = row.intervals.get("accuracy", (None, None))
+            classes = {"num_classes": len(plan.data.class_names)}
+            guessing = chance.remark(low, classes) if row.number == TEACHER else ""
+            remarks = [f"borderline: {doubt}"] if doubt else []
+            remarks += [f"its accuracy is {guessing}"] if guessing else []
+            return "; ".join([f"{name}: finished, {found}", *remarks])
         case _:
             return None
 

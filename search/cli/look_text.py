@@ -44,7 +44,7 @@ def status(found: Mapping[str, Any]) -> str:
         ("drift", printable(found["drift"]) if found["drift"] else None),
         ("jobs", _counts(found["jobs"])),
         ("epochs", f"{found['epochs']:,} trained"),
-        ("best", _best(found["best"])),
+        ("best", _best(found["best"], is_over=search["ended"] is not None)),
         *[("trained in", f"{name}: {text}") for name, text in found["executions"].items()],
         *[("foreseen", foreseen.status_words(each)) for each in found["forecasts"]],
         ("screen", screened.words(found["screen"]) if found["screen"] else None),
@@ -324,9 +324,9 @@ def _counts(counts: Mapping[str, int]) -> str:
     return f"{total}: {', '.join(parts)}" if parts else "none"
 
 
-def _best(best: Mapping[str, Any] | None) -> str:
+def _best(best: Mapping[str, Any] | None, is_over: bool) -> str:
     if best is None:
-        return "none finished yet"
+        return "none within the limits" if is_over else "none finished yet"
     figures = [
         f"{name} {_figure(name, value, best['intervals'].get(name))}"
         for name, value in best["values"].items()

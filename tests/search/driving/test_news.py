@@ -72,3 +72,14 @@ def test_what_finishes_on_a_limit_is_told_as_borderline(make_bench: Callable[...
     assert told is not None
     assert told.endswith("; borderline: latency_ms 1.98 to 2.06 contains the limit 2")
     assert "borderline" not in (news.of_candidate(row, plan, [Limit("latency_ms", 3.0, upper=True)]) or "")
+
+
+def test_a_teacher_that_only_guesses_is_told_as_such(make_bench: Callable[..., Any]) -> None:
+    plan = make_bench(max_candidates=1).plan
+    row = Candidate(number=0, name="resnet", family="", state="finished", epoch=9, measured={"accuracy": 0.1})
+    row.intervals = {"accuracy": (0.05, 0.2)}
+    told = news.of_candidate(row, plan)
+    assert told is not None
+    assert told.endswith("its accuracy is not told apart from guessing one of 10 classes by its interval")
+    row.intervals = {"accuracy": (0.85, 0.95)}
+    assert "guessing" not in (news.of_candidate(row, plan) or "")
