@@ -96,12 +96,7 @@ class Driver:
         self._drifting = Drifting(self.search_id, self.plan.settings.cost.drift_minutes)
         self.schedule = Schedule.of(self.plan, self.artifacts, self.deadline, self.num_workers, self.clock)
         self._room = Room(
-            self.search_id,
-            self.artifacts,
-            self.plan,
-            self.schedule,
-            self._write,
-            lambda text: self.on_event(text),
+            self.search_id, self.plan, self.schedule, self._write, lambda text: self.on_event(text)
         )
         self._parking = Parking(
             self.quarantine,
@@ -165,7 +160,7 @@ class Driver:
         if self._drifting.is_time:
             self._write(lambda s, _: self._drifting.look(s))
         while not self._is_over:
-            job = self._write(self._next)
+            job = self._next()
             if job is not None:
                 self.schedule.started(job)
                 return job
@@ -289,11 +284,15 @@ class Driver:
         if foreseen:
             self.on_event(foreseen)
 
-    def _next(self, session: Session, _: Search) -> Job | None:
-        parked = self._parking.jobs.keys()
-        suspects = self.quarantine.suspects - parked
-        first = self._dispatcher.next(session, parked | suspects)
-        return first or (self._dispatcher.next(session, parked) if suspects else None)
+    def _next(self) -> Job | None:
+        """What is suspected of breaking machines, or to have been broken by one, goes last of all."""
+        parked, suspects = self._parking.jobs.keys(), self.quarantine.suspects
+        job = self._write(lambda s, _: self._dispatcher.next(s, parked | suspects))
+        if job is None and suspects - parked:
+            return (
+                self._next() if self._decide() else self._write(lambda s, _: self._dispatcher.next(s, parked))
+            )
+        return job
 
     def _decide(self) -> bool:
         """Adds one thing to do. False when nothing can be decided before something running ends."""

@@ -48,7 +48,6 @@ class Room:
     """Of one driver. write: one transaction under the lease. tell: told in words what happens."""
 
     search_id: int
-    artifacts: Path
     plan: Plan
     schedule: Schedule
     write: Write
@@ -69,6 +68,10 @@ class Room:
             free = free_bytes(self.artifacts) / _GB
         self._note(free)
         return self._is_short
+
+    @property
+    def artifacts(self) -> Path:
+        return self.schedule.spending.artifacts
 
     @property
     def _reserve_gb(self) -> float:
