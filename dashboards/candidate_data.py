@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CandidateData:
-    """began: what its training began from and learnt from. evaluations, measurements: the newest first. rungs: cumulative
-    epochs. full: epochs of a full training."""
+    """began: what its training began from and learnt from. evaluations, measurements: the newest first. rungs:
+    cumulative epochs. full: epochs of a full training."""
 
     view: FrontView
     point: FrontPoint

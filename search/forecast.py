@@ -66,7 +66,8 @@ class Forecast:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Forecast:
-        ranges = {name: Range(**data[name]) for name in ("candidates", "jobs", "epochs", "hours")}
+        names = ("candidates", "jobs", "epochs", "hours")
+        ranges: dict[str, Any] = {name: Range(**data[name]) for name in names}
         return cls(**data | ranges)
 
 

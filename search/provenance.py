@@ -9,7 +9,8 @@ MOST_NAMES = 3
 
 
 def words(loaded: Mapping[str, Any]) -> str:
-    """One line about the `weights` of an Outcome's notes: `workers.pretrained.Loaded`, `workers.inheritance.Inherited`."""
+    """One line about the `weights` of an Outcome's notes: of `workers.pretrained.Loaded`, or of
+    `workers.inheritance.Inherited`."""
     known = [str(loaded["data"])] if "data" in loaded else []
     known += [f"{loaded['image_size']} px"] if "image_size" in loaded else []
     known.append(f"SHA-256 {loaded['sha256'][:12]}")

@@ -17,9 +17,6 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # no test is to fail because the machine is busy
-settings.load_profile("untimed")
-
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything reads it: no test depends on what a network answers
 os.environ["PARETOVIT_CACHE"] = tempfile.mkdtemp(
     prefix="paretovit-cache-"
@@ -27,6 +24,9 @@ os.environ["PARETOVIT_CACHE"] = tempfile.mkdtemp(
 
 from search.store.session import Store, open_store
 from spaces.spec import ArchSpec
+
+settings.register_profile("untimed", deadline=None)  # no test is to fail because the machine is busy
+settings.load_profile("untimed")
 
 FILLED_STATES = (
     *["finished"] * 9,

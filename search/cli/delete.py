@@ -24,7 +24,7 @@ def delete(
     if confirm is None:
         if not sys.stdin.isatty():
             raise UsageError(f"--confirm: repeat the name to delete {name!r} for good")
-        confirm = typer.prompt(f"Delete {name} with its results and checkpoints? Type its name")
+        confirm = str(typer.prompt(f"Delete {name} with its results and checkpoints? Type its name"))
     from search.deleting import delete as forget
     from search.store.session import open_store
 

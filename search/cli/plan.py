@@ -29,7 +29,9 @@ def plan(
     now = time.time()
     found = config.load(path, overrides or ())
     if found.cost.label is not None:
-        raise found.error("cost.device", "plan times networks on this machine alone, and this one is another node's")
+        raise found.error(
+            "cost.device", "plan times networks on this machine alone, and this one is another node's"
+        )
     checked = check_new(found, now)
     settings = checked.plan.config.search
     target = device.resolve(checked.plan.config.cost.device, checked.plan.config.cost.threads)

@@ -27,7 +27,9 @@ def test_the_benchmark_for_gpus_runs_on_a_cpu_with_workers_and_spaces_alone(
     command = [sys.executable, "-c", RUN, str(SCRIPT)]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stderr.splitlines()[-1] == "", "the forbidden modules that were loaded; torch may warn before"
+    assert ended.stderr.splitlines()[-1] == "", (
+        "the forbidden modules that were loaded; torch may warn before"
+    )
     found = json.loads(ended.stdout)
     assert (found["device"], found["cut_networks"]) == ("cpu", True)
     first, *_ = found["repeats"]["runs"]

@@ -54,7 +54,7 @@ def test_name_and_data_are_enough(write):
     assert loaded.data == DataSettings(source="digits")
     assert loaded.objectives == ("accuracy", "latency_ms")
     assert loaded.baseline_names == ("resnet", "deit_tiny", "resnet18")
-    assert loaded.search.max_candidates == 50
+    assert loaded.search.max_candidates == "auto"
     assert loaded.cost == CostSettings()
 
 

@@ -72,11 +72,13 @@ def running_attempts(session: Session, search_id: int) -> list[Attempt]:
 
 
 def pending(session: Session, search_id: int, but: Collection[int] = ()) -> Iterator[JobRow]:
-    """The pending jobs that are not among `but`, oldest first; what measures before what trains."""
+    """The pending jobs that are not among `but`, oldest first; a teacher first of all, and what measures before what
+    trains."""
+    first = [JobRow.kind != kind for kind in (Kind.REFERENCE, Kind.TEACH, Kind.MEASURE)]
     yield from session.scalars(
         select(JobRow)
         .where(JobRow.search_id == search_id, JobRow.state == JobState.PENDING, JobRow.id.not_in(but))
-        .order_by(JobRow.kind != Kind.REFERENCE, JobRow.kind != Kind.MEASURE, JobRow.id)
+        .order_by(*first, JobRow.id)
     )
 
 
@@ -104,7 +106,7 @@ def lengths(session: Session, search_id: int) -> list[tuple[JobRow, Candidate, i
         .where(JobRow.search_id == search_id, Attempt.state == AttemptState.DONE, Attempt.seconds > 0)
         .order_by(Attempt.ended, Attempt.id)
     )
-    return [(job, row, done, seconds) for job, row, done, seconds in session.execute(query)]
+    return [(job, row, done, seconds or 0.0) for job, row, done, seconds in session.execute(query)]
 
 
 def open_candidates(session: Session, search_id: int) -> set[int]:

@@ -70,11 +70,23 @@ def test_a_model_that_fails_is_named_with_its_reason_and_the_others_are_shown(ca
     "arguments, message",
     [
         ([], "--timm vit_tiny_patch16_224"),
-        (["--timm", "resnet18", "--runtime", "tensorflow"], "--runtime: 'tensorflow' is none of torch, torch-compile"),
-        (["--timm", "resnet18", "--precision", "fp8"], "--precision: 'fp8' is none of auto, fp32, bf16, fp16, int8"),
+        (
+            ["--timm", "resnet18", "--runtime", "tensorflow"],
+            "--runtime: 'tensorflow' is none of torch, torch-compile",
+        ),
+        (
+            ["--timm", "resnet18", "--precision", "fp8"],
+            "--precision: 'fp8' is none of auto, fp32, bf16, fp16, int8",
+        ),
         (["--timm", "resnet18", "--cache", "warm"], "--cache: 'warm' is none of hot, cold"),
-        (["--timm", "resnet18", "--device", "cpu", "--precision", "int8"], "torch offers fp32, bf16, fp16 on a CPU"),
-        (["--timm", "resnet18", "--device", "cpu", "--runtime", "cuda-graph"], "cuda-graph does not measure on a CPU"),
+        (
+            ["--timm", "resnet18", "--device", "cpu", "--precision", "int8"],
+            "torch offers fp32, bf16, fp16 on a CPU",
+        ),
+        (
+            ["--timm", "resnet18", "--device", "cpu", "--runtime", "cuda-graph"],
+            "cuda-graph does not measure on a CPU",
+        ),
         (["--timm", "resnett18"], "near: resnet18"),
         (["--timm", "resnet18", "--device", "cuda:9"], "'cuda:9' is not here; there is cpu"),
         (["--timm", "resnet18", "--device", "tpu"], "none of auto, cpu, cuda, cuda:N"),

@@ -18,7 +18,15 @@ from spaces.spec import ArchSpec
 from workers.measure import protocol
 from workers.settings import CostSettings
 
-ARGS = {"img_size": 8, "patch_size": 2, "embed_dim": 16, "depth": 1, "num_heads": 2, "in_chans": 1, "num_classes": 10}
+ARGS = {
+    "img_size": 8,
+    "patch_size": 2,
+    "embed_dim": 16,
+    "depth": 1,
+    "num_heads": 2,
+    "in_chans": 1,
+    "num_classes": 10,
+}
 SPEC = ArchSpec("vit_tiny_patch16_224", ARGS, 8)
 HOUR = 3600
 
