@@ -202,6 +202,7 @@ def _deadline(config: SearchConfig, now: float) -> float | None:
 
 
 def _check_runtime(config: SearchConfig) -> None:
+    """What `cost`, the objectives and the constraints want to be measured in."""
     cost = config.cost
     key = "cost.precision" if cost.runtime == "torch" else "cost.runtime"
     _check_offered(config, key, cost.runtime, cost.used_precision)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import optuna
@@ -153,8 +154,8 @@ class Bench:
             lambda s: searches.create(s, config.name, config.to_dict(), data, str(artifacts), None)
         )
 
-    def driver(self, **start: Any) -> Driver:
-        """A driver that has started; an earlier one of this process counts as dead."""
+    def driver(self, made: Mapping[str, Any] = MappingProxyType({}), **start: Any) -> Driver:
+        """A driver that has started; an earlier one of this process counts as dead. made: what else it is made of."""
         settings = self.config.search
         kwargs = self.store.optuna_engine_kwargs
         storage = optuna.storages.RDBStorage(self.store.optuna_url, engine_kwargs=kwargs)
@@ -173,6 +174,7 @@ class Bench:
             plan=self.plan,
             device_id=DEVICE,
             artifacts=self.artifacts,
+            **made,
         )
         driver.start(**start)
         return driver

@@ -308,7 +308,7 @@ def test_a_passed_deadline_stops_trainings_at_an_epoch_and_ends_the_search(
     driver = bench.driver()
     while (job := driver.next_job()).kind != Kind.TRAIN:
         driver.finish(answer(job, bench.digest))
-    driver.deadline = 1.0
+    driver.schedule.deadline = 1.0
     report = answer(job, bench.digest).epochs[0]
     assert driver.progress(report) is Decision.STOP
     stopped = dataclasses.replace(answer(job, bench.digest), status=Status.STOPPED, epoch=1, epochs=(report,))
@@ -442,7 +442,7 @@ def test_what_a_deadline_stopped_goes_on_when_the_search_is_extended(make_bench:
     bench.run(driver, most=9)
     while (job := driver.next_job()).kind != Kind.TRAIN or job.last_epoch == 1:
         driver.finish(answer(job, bench.digest))
-    driver.deadline = 1.0
+    driver.schedule.deadline = 1.0
     whole = answer(job, bench.digest)
     first = whole.epochs[0]
     worse = dataclasses.replace(whole.evaluation, epoch=first.epoch, accuracy=0.123)
@@ -501,9 +501,11 @@ def test_an_overdue_job_is_named(make_bench: Make) -> None:
     bench = make_bench(limits={"job_seconds": 1})
     driver = bench.driver()
     job = driver.next_job()
-    assert driver.overdue() == []
-    driver._since[job.id, job.attempt] -= 2
-    assert driver.overdue() == [(job.id, job.attempt)]
+    assert driver.schedule.overdue() == []
+    key = job.id, job.attempt
+    running = driver.schedule._running[key]
+    driver.schedule._running[key] = dataclasses.replace(running, since=running.since - 2)
+    assert driver.schedule.overdue() == [key]
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe", "nsga2", "gp"])
