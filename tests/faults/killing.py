@@ -27,6 +27,7 @@ def main(boundary: str, nth: int, arguments: list[str]) -> int:
 
 def _patch_driver(boundary: str, strike: Callable[[], None]) -> None:
     from search.driver import Driver
+    from search.ledger import Ledger
     from search.study import Study
     from workers.job import Job
 
@@ -34,7 +35,7 @@ def _patch_driver(boundary: str, strike: Callable[[], None]) -> None:
         "ask": (Study, "ask", True),
         "dispatch": (Driver, "next_job", True),
         "outcome": (Driver, "finish", False),
-        "commit": (Driver, "_after", False),
+        "commit": (Ledger, "after", False),
         "tell": (Study, "tell", True),
         "end": (Driver, "_end", False),
     }
