@@ -12,7 +12,7 @@ from dashboards.figures.curves import CurvesInfo
 from dashboards.figures.front import FrontInfo, front_line
 from dashboards.figures.points import Point
 from dashboards.search_data import SearchData
-from search import chance, executions, foreseen, hints, screened
+from search import budget, chance, executions, foreseen, hints, screened
 from search.front import Conditions
 from search.states import TERMINAL_CANDIDATE, CandidateState, SearchState
 from search.store.read.rows import SearchRow
@@ -239,7 +239,7 @@ def _foreseen(data: SearchData) -> list[Figure]:
     found = []
     for each in foreseen.of(data.search.data):
         so_far = "became" if data.search.ended is not None else "so far"
-        took = words.duration(3600 * data.search.data.get("spent", {}).get("hours", 0.0))
+        took = words.duration(3600 * data.search.data.get(budget.RECORD, {}).get("hours", 0.0))
         note = f"at {words.moment(each.made)}, from {each.basis}; {so_far}: {candidates} in {took}"
         text = f"{foreseen.between(each.candidates)} candidates in {foreseen.duration(each.hours)}"
         found.append(Figure("Foreseen", text, note))

@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+RECORD = "spent"
+"""In `Search.data`: what a search has spent and no other row tells, written every few seconds."""
+
 UNITS: Mapping[str, str] = {
     "hours": "hours",
     "device_hours": "device hours",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from search import budget
 from search.forecast import Forecast, Range
 from workers.counting import counted
 
@@ -48,7 +49,7 @@ def status_words(found: Mapping[str, Any]) -> str:
 
 def against_fact(search: SearchRow, candidates: int, epochs: int) -> list[dict[str, Any]]:
     """Each forecast with what has become of it so far; hours are those in which the search was driven."""
-    hours = search.data.get("spent", {}).get("hours")
+    hours = search.data.get(budget.RECORD, {}).get("hours")
     fact = {"candidates": candidates, "epochs": epochs, "hours": hours}
     return [each.to_dict() | {"fact": fact} for each in of(search.data)]
 

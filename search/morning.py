@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from search import foreseen, hints, notify
+from search import budget, foreseen, hints, notify
 from search.front import FrontPoint, FrontView, Standing
 from search.objectives import Quantity
 from search.pick import NothingFits, Option, Wish, pick
@@ -29,7 +29,7 @@ def summary(view: FrontView, busy: float, epochs: int) -> dict[str, Any]:
     """
     search = view.search
     workers = search.data.get("workers")
-    hours = search.data.get("spent", {}).get("hours")
+    hours = search.data.get(budget.RECORD, {}).get("hours")
     states = [point.row.state for point in view.candidates]
     failed = [point for point in view.candidates if point.row.state == CandidateState.FAILED]
     return {

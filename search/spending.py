@@ -10,12 +10,10 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from search.budget import Spent
+from search.budget import RECORD, Spent
 from search.clock import CLOCK, Clock
 from search.store.models import Attempt, Epoch, JobRow, Search
 
-_KEY = "spent"
-"""In `Search.data`: what no other row tells."""
 _DISK_SECONDS = 10.0
 _JOULES_A_KWH = 3.6e6
 
@@ -36,7 +34,7 @@ class Spending:
 
     def begin(self, session: Session, search: Search) -> None:
         """Takes up what was spent before."""
-        kept = search.data.get(_KEY, {})
+        kept = search.data.get(RECORD, {})
         of_search = JobRow.search_id == search.id
         busy = select(func.sum(Attempt.seconds)).join(JobRow, JobRow.id == Attempt.job_id).where(of_search)
         epochs = (
@@ -60,7 +58,7 @@ class Spending:
         kept: dict[str, Any] = {"hours": now.hours}
         if self.joules is not None:
             kept["energy_kwh"] = now.energy_kwh
-        search.data = {**search.data, _KEY: kept}
+        search.data = {**search.data, RECORD: kept}
 
     def job_ended(self, seconds: float) -> None:
         """A worker was in a job for so long."""

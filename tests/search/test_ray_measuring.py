@@ -19,6 +19,7 @@ class Driver:
     def __init__(self) -> None:
         self.asked = 0
         self.ended: list[tuple[Any, ...]] = []
+        self.schedule = SimpleNamespace(why_overdue=lambda job, attempt: f"job {job} took too long")
 
     def next_of(self, lane: Lane) -> Any:
         assert lane is Lane.MEASURE
@@ -58,7 +59,8 @@ def test_what_takes_too_long_is_given_up_and_its_process_ended(node: Any) -> Non
     measuring.overdue({(4, 1)})
     assert driver.ended == []
     measuring.overdue({(3, 1)})
-    assert (driver.ended[0][:3], fake.killed) == ((3, 1, AttemptState.FENCED), 1)
+    assert driver.ended == [(3, 1, AttemptState.FENCED, "job 3 took too long")]
+    assert fake.killed == 1
     assert not measuring.is_busy
 
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from search import budget
 from search.store.read import queue
 from search.store.read.rows import SearchRow
 from search.store.read.searches import searches
@@ -85,7 +86,8 @@ def _rows(session: Reader | Session, search_id: int | None) -> dict[int, list[An
 
 def _digest(search: SearchRow, rows: Iterable[Any]) -> str:
     moments = (search.created, search.started, search.ended, search.deadline)
-    described = (str(search.state), search.reason, search.config, search.data, search.device_id)
+    shown = {key: value for key, value in search.data.items() if key != budget.RECORD}
+    described = (str(search.state), search.reason, search.config, shown, search.device_id)
     return _short([search.id, moments, described, *rows])
 
 

@@ -102,7 +102,7 @@ def test_an_interruption_and_going_on_change_the_revision(make_bench: Any, answe
     before = len(watch.seen)
 
     def forget_the_driver(session: Any) -> None:
-        row = searches._locked(session, bench.search_id)
+        row = searches.locked(session, bench.search_id)
         assert row.state == SearchState.RUNNING
         row.owner_pid = 2**22 + 1  # no process has that number
 

@@ -67,7 +67,7 @@ def test_status_and_show_say_which_teacher_with_which_accuracy(
     assert (found["name"], found["state"], found["kind"]) == ("resnet", "finished", "token")
     low, high = found["interval"]
     assert low < found["accuracy"] < high
-    line = f"resnet, accuracy {found['accuracy']:.3f} ({low:.3f} to {high:.3f}); distillation tokens learn"
+    line = f"resnet, accuracy {found['accuracy']:.3f} ({low:.3f}–{high:.3f})"
     assert line in run("status", "mini")
     assert line in run("show", "mini", "1")
     assert json.loads(run("show", "mini", "1", "--json"))["teacher"] == found
@@ -99,7 +99,7 @@ def test_the_report_and_the_page_show_the_teacher(searched: Path, tmp_path: Path
         data = load(reader, "mini")
         report = write_report(reader, "mini", tmp_path / "report.html").read_text()
     store.close()
-    for figures in (summary.figures(data), summary.page_figures(data)):
+    for figures in (summary.figures(data), summary.page_figures(data, "#")):
         (figure,) = [each for each in figures if each.term == "Teacher"]
         assert figure.value == "resnet"
         assert figure.more.startswith("accuracy ")
