@@ -174,7 +174,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
     ),
     "a grid of what are no patches": (
         MINE + "    def ranges(self, task): return {'gated': Grid(4, 16)}\n",
-        "ranges(task): gated: Grid(low=4, high=16) is for sizes of patches: whole numbers from 1; legal: False, True",
+        "ranges(task): gated: Grid(low=4, high=16) is for sizes of patches: whole numbers from 1; legal: false, true",
     ),
     "a grid that no image has": (
         MINE + "    def ranges(self, task): return {**super().ranges(task), 'patch_size': Grid(900, 901)}\n",

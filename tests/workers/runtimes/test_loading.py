@@ -80,7 +80,9 @@ def test_other_weights_are_noticed_in_every_precision(runtime, precision, monkey
     or_skip(runtime, precision)
     other = torch_runtime.build(vit(), torch.device("cpu"), seed=1)
     in_runtime = loading._in_runtime
-    monkeypatch.setattr(loading, "_in_runtime", lambda _, *rest: in_runtime(other, *rest))
+    monkeypatch.setattr(
+        loading, "_in_runtime", lambda _built, _name, *rest: in_runtime(other, "other", *rest)
+    )
     settings = cost("torch-compile" if precision == "fp32" else runtime, precision)
     if precision == "fp32":
         or_skip("torch-compile", "fp32")
