@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -18,6 +19,7 @@ from search import lease
 from search.errors import UserError
 
 _ROOT = Path("/tmp") / f"pv-{os.getuid()}"
+_REMOVALS, _REMOVAL_SECONDS = 10, 0.1
 _WAIT_SECONDS = 5.0
 _clearing = threading.Event()
 
@@ -39,7 +41,7 @@ def clear_mine() -> None:
     """Ends what this process has started for its scratch folder, and deletes it."""
     _clearing.set()
     end_processes_of(_mine())
-    shutil.rmtree(_mine(), ignore_errors=True)
+    _remove(_mine())
 
 
 def clear() -> int:
@@ -47,7 +49,7 @@ def clear() -> int:
     gone = [folder for folder in _root().iterdir() if not _owner_runs(folder)]
     for folder in gone:
         end_processes_of(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
     return len(gone)
 
 
@@ -62,6 +64,15 @@ def end_processes_of(folder: Path) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     psutil.wait_procs(found, timeout=_WAIT_SECONDS)
+
+
+def _remove(folder: Path) -> None:
+    """Deletes a folder, also where a thread of this process still writes into it as that begins."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_REMOVAL_SECONDS)
 
 
 def _mine() -> Path:

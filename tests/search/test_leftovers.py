@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,3 +67,21 @@ def test_a_root_that_is_no_folder_of_ours_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.setattr(leftovers, "_ROOT", link)
     with pytest.raises(UserError, match="belongs to somebody else"):
         leftovers.clear()
+
+
+def test_a_folder_that_is_still_written_into_is_deleted_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a thread of Ray's that has not heard yet: what is removed first is there again once more."""
+    folder = tmp_path / "1-1"
+    rmtree, writes = shutil.rmtree, iter([True, False])
+
+    def raced(path: Path, **more: object) -> None:
+        rmtree(path, **more)  # pyright: ignore[reportArgumentType]
+        if next(writes):
+            (folder / "tune").mkdir(parents=True)
+
+    folder.mkdir()
+    monkeypatch.setattr(leftovers.shutil, "rmtree", raced)
+    leftovers._remove(folder)
+    assert not folder.exists()
