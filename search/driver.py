@@ -94,7 +94,9 @@ class Driver:
     def __post_init__(self) -> None:
         self._memory = Memory(self.plan)
         self._drifting = Drifting(self.search_id, self.plan.settings.cost.drift_minutes)
-        self.schedule = Schedule.of(self.plan, self.artifacts, self.deadline, self.num_workers, self.clock)
+        self.schedule = Schedule.of(
+            self.plan, self.artifacts, self.deadline, self.num_workers, self.joules, self.clock
+        )
         self._room = Room(
             self.search_id, self.plan, self.schedule, self._write, lambda text: self.on_event(text)
         )

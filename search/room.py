@@ -78,7 +78,10 @@ class Room:
         return self.plan.settings.limits.disk_reserve_gb
 
     def _keep_budget(self) -> None:
-        used, most_gb = self.schedule.spending.disk_gb, self.schedule.limits.disk_gb
+        most_gb = self.schedule.limits.disk_gb
+        if most_gb == math.inf:
+            return
+        used = self.schedule.spending.disk_gb
         if used < NEARLY * most_gb or used == self._seen_gb:
             return
         self._seen_gb = used

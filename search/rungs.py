@@ -129,15 +129,20 @@ def _best_of(
 
     Whom there is no time for leaves its place to the next.
     """
-    places = number - sum(s.reached > rung for s in completed)
-    if places <= 0:
+    if sum(s.reached > rung for s in completed) >= number:
         return None
     waiting = {s.number for s in completed if s.waiting and s.reached == rung}
-    unfit = {n for n in waiting if not fits(n, rung + 1)}
-    if unfit == waiting:
+    if not waiting:
         return None
-    ranking = [n for n in order({s.number: s.scores[rung] for s in completed}, maximise) if n not in unfit]
-    return next((n for n in ranking[:number] if n in waiting), None)
+    place = 0
+    for candidate in order({s.number: s.scores[rung] for s in completed}, maximise):
+        if candidate not in waiting:
+            place += 1
+        elif fits(candidate, rung + 1):
+            return candidate
+        if place == number:
+            break
+    return None
 
 
 def order(values: Mapping[int, Sequence[float]], maximise: Sequence[bool]) -> list[int]:

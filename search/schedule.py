@@ -66,7 +66,6 @@ class Schedule:
     checkpoint_seconds: float = math.inf
     clock: Clock = CLOCK
     _known: dict[int, _Known] = field(default_factory=dict)
-    _done: list[tuple[Work, float]] = field(default_factory=list)
     _running: dict[tuple[int, int], _Running] = field(default_factory=dict)
     lengths: Lengths = field(default_factory=Lengths)
 
@@ -77,12 +76,13 @@ class Schedule:
         artifacts: Path,
         deadline: float | None = None,
         workers: int = 1,
+        joules: Callable[[], float] | None = None,
         clock: Clock = CLOCK,
     ) -> Schedule:
-        """As a search's plan says. artifacts: its folder."""
+        """As a search's plan says. artifacts: its folder. joules: a counter of the device's energy."""
         return cls(
             rungs=plan.rungs,
-            spending=Spending(artifacts, clock=clock),
+            spending=Spending(artifacts, joules, clock),
             limits=Budget.of(dict(plan.config.budget)),
             deadline=deadline,
             workers=workers,
@@ -97,11 +97,12 @@ class Schedule:
         """Takes up what earlier drivers spent, and how long the jobs took that they saw done."""
         self.spending.begin(session, search)
         search.data = {**search.data, "workers": self.workers}
-        self._done = [
-            (Work(Kind(job.kind), row.number, row.family, _flops(row), epochs), seconds)
-            for job, row, epochs, seconds in jobs.lengths(session, search.id)
-        ]
-        self.lengths = Lengths(tuple(self._done))
+        self.lengths = Lengths(
+            tuple(
+                (Work(Kind(job.kind), row.number, row.family, _flops(row), epochs), seconds)
+                for job, row, epochs, seconds in jobs.lengths(session, search.id)
+            )
+        )
 
     def look_at(self, row: Candidate) -> None:
         self._known[row.number] = _Known(row.family, _flops(row), row.epoch)
@@ -120,9 +121,10 @@ class Schedule:
         if running is None:
             return
         self.spending.job_ended(outcome.seconds)
+        self.spending.epochs_ended(sum(report.epoch > running.epoch for report in outcome.epochs))
         if outcome.status in (Status.DONE, Status.STOPPED) and outcome.seconds > 0:
-            self._done.append((replace(running.work, epochs=len(outcome.epochs)), outcome.seconds))
-            self.lengths = Lengths(tuple(self._done))
+            work = replace(running.work, epochs=len(outcome.epochs))
+            self.lengths = Lengths((*self.lengths.done, (work, outcome.seconds)))
 
     def broken_off(self, job: int, attempt: int) -> None:
         """A job ended otherwise: nothing is learnt from that, but it has cost what it took."""
@@ -168,7 +170,7 @@ class Schedule:
 
     def progressed(self, report: EpochReport) -> bool:
         """Counts an epoch. True when its training has to end with it."""
-        self.spending.epoch_ended()
+        self.spending.epochs_ended(1)
         key = report.job, report.attempt
         running = self._running.get(key)
         if running is None:
@@ -206,7 +208,8 @@ class Schedule:
 
     def _spent(self) -> budget.Spent:
         now = self.clock.monotonic()
-        return self.spending.now([now - job.since for job in self._running.values()])
+        running = [now - job.since for job in self._running.values()]
+        return self.spending.now(running, weighs=self.limits.disk_gb < math.inf)
 
     def _epochs_to(self, number: int, rung: int) -> int:
         return self.rungs[rung] - (self._known[number].epoch if number in self._known else 0)

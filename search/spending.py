@@ -64,18 +64,19 @@ class Spending:
         """A worker was in a job for so long."""
         self._busy += seconds
 
-    def epoch_ended(self) -> None:
-        self._epochs += 1
+    def epochs_ended(self, number: int) -> None:
+        """So many that were not heard of before."""
+        self._epochs += number
 
-    def now(self, running: Collection[float] = ()) -> Spent:
-        """running: seconds since each running job began."""
+    def now(self, running: Collection[float] = (), *, weighs: bool = False) -> Spent:
+        """running: seconds since each running job began. weighs: whether to look at the disk too."""
         drawn = 0.0 if self.joules is None else self.joules() - self._joules
         return Spent(
             hours=self._before.hours + (self.clock.monotonic() - self._began) / 3600,
             device_hours=self._before.device_hours + (self._busy + sum(running)) / 3600,
             epochs=self._before.epochs + self._epochs,
             energy_kwh=self._before.energy_kwh + drawn / _JOULES_A_KWH,
-            disk_gb=self.disk_gb,
+            disk_gb=self.disk_gb if weighs else 0.0,
         )
 
     @property

@@ -36,7 +36,7 @@ from workers.job import (
 DEVICE = "cpu-of-tests-1t"
 EXECUTED = {"precision": "fp32", "memory_format": "contiguous", "compile": "off", "threads": 1}
 """With which no probe runs."""
-SECTIONS = ("constraints", "training", "limits", "baselines", "space", "objectives", "cost")
+SECTIONS = ("constraints", "training", "limits", "baselines", "space", "objectives", "cost", "budget")
 
 
 def formula(job: Job, digest: str) -> Outcome:
