@@ -5,19 +5,13 @@ Torch is imported inside the functions that need it, so that `resolve("cpu")` an
 
 from __future__ import annotations
 
-import hashlib
-import os
-import platform
 import re
-import socket
-import subprocess
 import warnings
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from workers.counting import counted
 from workers.errors import DeviceError
+from workers.measure.cpu import cpu_id, cpu_name, num_cores
 from workers.settings import LABELLED
 
 
@@ -52,7 +46,7 @@ def resolve(name: str, threads: int = 1) -> Device:
     """
     name = "auto" if name.startswith(LABELLED) else name
     if name == "cpu" or (name == "auto" and num_gpus() == 0):
-        return Device("cpu", f"{_cpu_id()}-{threads}t", cpu_name(), threads)
+        return Device("cpu", f"{cpu_id()}-{threads}t", cpu_name(), threads)
     index = 0 if name in ("auto", "cuda") else _index(name)
     if not 0 <= index < num_gpus():
         raise DeviceError(f"device {name!r} is not here; there is {', '.join(available())}")
@@ -87,11 +81,6 @@ def num_gpus() -> int:
         return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
-def num_cores() -> int:
-    """Of this machine's CPU, those that this process may use where the system tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def too_many_threads(threads: int) -> str | None:
     """Why a model cannot be measured here with so many, or None. More than there are cores measure how the system
     shares them out, and a few hundred cannot be started at all."""
@@ -103,34 +92,7 @@ def too_many_threads(threads: int) -> str | None:
 
 def cpu_lock() -> str:
     """Name of the lock that a measurement on this machine's CPU takes."""
-    return _cpu_id()
-
-
-@cache
-def cpu_name() -> str:
-    """The processor's model name, or its architecture where the system does not tell."""
-    if platform.system() == "Darwin":
-        return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
-    found = re.search(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
-    return " ".join(found[1].split()) if found else platform.processor() or platform.machine()
-
-
-@cache
-def _cpu_id() -> str:
-    # Hashed: machine-id(5) asks that the id itself is not handed on.
-    digest = hashlib.sha256(f"paretovit {_machine_id()} {cpu_name()}".encode()).hexdigest()
-    return f"cpu-{digest[:12]}"
-
-
-def _machine_id() -> str:
-    """The installation's id; where there is none (containers), the host's name."""
-    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
-        if text := _read(path).strip():
-            return text
-    found = re.search(
-        r'"IOPlatformUUID" = "([^"]+)"', _output("ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
-    )
-    return found[1] if found else socket.gethostname()
+    return cpu_id()
 
 
 def _index(name: str) -> int:
@@ -142,17 +104,3 @@ def _index(name: str) -> int:
 
 def _safe(text: str) -> str:
     return re.sub(r"[^0-9A-Za-z-]", "-", text)
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(errors="replace")
-    except OSError:
-        return ""
-
-
-def _output(*command: str) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""

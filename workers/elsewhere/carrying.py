@@ -26,6 +26,7 @@ MODULES = (
     "elsewhere/machine.py",
     "measure/statistics.py",
     "measure/malloc.py",
+    "measure/cpu.py",
 )
 """Below `workers`: what is carried. They import the standard library, numpy, onnxruntime and each other."""
 PACKAGE = "paretovit_measure"

@@ -1,21 +1,18 @@
-"""What a machine is, what else works on it, and what memory a call takes. Standard library alone: this file is carried
-to other machines. Devices have the ids that `workers.device` gives them."""
+"""What else works on a machine, and what memory a call takes. Standard library alone: this file is carried to other
+machines. Devices have the ids that `workers.device` gives them."""
 
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
-import platform
 import re
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from workers.measure import malloc
+from workers.measure.cpu import cpu_id
 
 MAX_OTHERS_SHARE = 0.2
 """Of one core, by other work."""
@@ -26,22 +23,9 @@ _WORKING = (0, 1, 2, 5, 6, 7)
 """Of proc(5)'s columns: user, nice, system, irq, softirq, steal."""
 
 
-def cpu_name() -> str:
-    """The processor's model name, or its architecture where the system does not tell."""
-    if platform.system() == "Darwin":
-        return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.machine()
-    found = re.search(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
-    return " ".join(found[1].split()) if found else platform.processor() or platform.machine()
-
-
 def device_id(threads: int) -> str:
-    """The same for the same machine in every process; the machine's own id is hashed, as machine-id(5) asks."""
-    digest = hashlib.sha256(f"paretovit {_machine_id()} {cpu_name()}".encode()).hexdigest()
-    return f"cpu-{digest[:12]}-{threads}t"
-
-
-def num_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Of this machine's CPU, as `workers.device` has it."""
+    return f"{cpu_id()}-{threads}t"
 
 
 class Watch:
@@ -119,28 +103,3 @@ def _machine_seconds() -> float | None:
     except (OSError, ValueError, AttributeError):
         return None
     return sum(int(fields[place]) for place in _WORKING if place < len(fields)) / ticks
-
-
-def _machine_id() -> str:
-    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
-        text = _read(path).strip()
-        if text:
-            return text
-    found = re.search(
-        r'"IOPlatformUUID" = "([^"]+)"', _output("ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
-    )
-    return found[1] if found else socket.gethostname()
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(errors="replace")
-    except OSError:
-        return ""
-
-
-def _output(*command: str) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from workers.elsewhere import machine, timing
-from workers.measure import malloc
+from workers.measure import cpu, malloc
 
 FORMAT = 1
 MANIFEST, RESULTS = "manifest.json", "results.json"
@@ -186,10 +186,10 @@ def _measure_all(
         "protocol": manifest["protocol"],
         "device": {
             "id": machine.device_id(threads),
-            "name": machine.cpu_name(),
+            "name": cpu.cpu_name(),
             "label": asked.label or platform.node(),
             "threads": threads,
-            "cores": machine.num_cores(),
+            "cores": cpu.num_cores(),
         },
         "manifest": manifest,
         "results": results,

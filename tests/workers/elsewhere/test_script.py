@@ -8,6 +8,7 @@ import pytest
 
 from workers import device
 from workers.elsewhere import PROTOCOL, machine, timing
+from workers.measure import cpu
 from workers.measure import timing as at_home
 
 
@@ -37,7 +38,7 @@ def test_the_hook_of_these_tests_refuses_other_packages(bundle: Path, on_the_oth
 
 def test_a_machine_has_the_id_that_it_has_at_home() -> None:
     here = device.resolve("cpu", 3)
-    assert (machine.device_id(3), machine.cpu_name()) == (here.id, here.name)
+    assert (machine.device_id(3), cpu.cpu_name()) == (here.id, here.name)
 
 
 def test_it_times_as_at_home() -> None:
