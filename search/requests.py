@@ -162,7 +162,7 @@ def settle_undriven(session: Session, search: Search, wanted: Wanted) -> None:
     from search.store.write import jobs, queue
 
     search.lease += 1
-    search.owner_host = search.owner_boot = search.owner_pid = search.owner_started = None
+    search.take_away()
     jobs.lose_running(session, search.id, "its driver ended")
     search.reason = wanted.reason
     ending.settle(session, search, wanted, drains=False, over=None)

@@ -5,7 +5,8 @@ Times are UTC seconds since 1970. States are the words of `search.states`. JSON 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import time
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import (
     JSON,
@@ -20,6 +21,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+if TYPE_CHECKING:
+    from search.lease import Owner
+
 
 class Base(DeclarativeBase):
     metadata = MetaData(  # later migrations must be able to name what they change
@@ -33,7 +37,29 @@ class Base(DeclarativeBase):
     type_annotation_map: ClassVar = {dict[str, Any]: JSON, list[Any]: JSON}
 
 
-class Search(Base):
+class Leased:
+    """The columns of a row that one process has at a time: which it is, and a counter that moves while it lives. See
+    `search.lease`."""
+
+    owner_host: Mapped[str | None] = mapped_column(Text)
+    owner_boot: Mapped[str | None] = mapped_column(Text)
+    owner_pid: Mapped[int | None]
+    owner_started: Mapped[float | None]
+    beat: Mapped[int] = mapped_column(BigInteger, default=0)
+    beat_time: Mapped[float | None]
+
+    def give(self, owner: Owner) -> None:
+        """To a process that lives at this moment."""
+        self.owner_host, self.owner_boot = owner.host, owner.boot
+        self.owner_pid, self.owner_started = owner.pid, owner.started
+        self.beat += 1
+        self.beat_time = time.time()
+
+    def take_away(self) -> None:
+        self.owner_host = self.owner_boot = self.owner_pid = self.owner_started = None
+
+
+class Search(Leased, Base):
     """One configured hunt, its lease included (owner_* and beat: who drives it, and a counter that moves)."""
 
     __tablename__ = "search"
@@ -50,12 +76,6 @@ class Search(Base):
     artifacts: Mapped[str] = mapped_column(Text)
     device_id: Mapped[str | None] = mapped_column(Text)
     lease: Mapped[int] = mapped_column(default=0)  # grows with every driver that takes the search over
-    owner_host: Mapped[str | None] = mapped_column(Text)
-    owner_boot: Mapped[str | None] = mapped_column(Text)
-    owner_pid: Mapped[int | None]
-    owner_started: Mapped[float | None]
-    beat: Mapped[int] = mapped_column(BigInteger, default=0)
-    beat_time: Mapped[float | None]
 
 
 class Candidate(Base):
@@ -244,7 +264,7 @@ class Request(Base):
     done: Mapped[float | None]
 
 
-class Queue(Base):
+class Queue(Leased, Base):
     """Searches that wait for a runner, or are being run by one: owner_* and beat are the runner's.
 
     search_id: of the search, once it has begun. claim: grows with every runner that takes the row, so that what an
@@ -269,12 +289,6 @@ class Queue(Base):
     failures: Mapped[int] = mapped_column(default=0)  # in a row
     not_before: Mapped[float | None]
     claim: Mapped[int] = mapped_column(default=0)
-    owner_host: Mapped[str | None] = mapped_column(Text)
-    owner_boot: Mapped[str | None] = mapped_column(Text)
-    owner_pid: Mapped[int | None]
-    owner_started: Mapped[float | None]
-    beat: Mapped[int] = mapped_column(BigInteger, default=0)
-    beat_time: Mapped[float | None]
 
 
 class Runner(Base):

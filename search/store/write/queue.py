@@ -116,10 +116,7 @@ def claim(row: Queue, owner: Owner) -> int:
     """Gives a locked row to a runner and returns the number of the claim."""
     row.claim += 1
     row.state, row.started, row.reason, row.not_before = QueueState.RUNNING, time.time(), None, None
-    row.owner_host, row.owner_boot = owner.host, owner.boot
-    row.owner_pid, row.owner_started = owner.pid, owner.started
-    row.beat += 1
-    row.beat_time = time.time()
+    row.give(owner)
     return row.claim
 
 
@@ -137,7 +134,8 @@ def withdraw(row: Queue) -> None:
     if row.state == QueueState.RUNNING:
         row.state = QueueState.WAITING
         row.claim += 1
-    row.owner_host = row.owner_boot = row.owner_pid = row.owner_started = row.beat_time = None
+    row.take_away()
+    row.beat_time = None
 
 
 def finish(row: Queue, state: QueueState, reason: str | None) -> None:

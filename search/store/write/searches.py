@@ -77,10 +77,7 @@ def take(session: Session, search_id: int, owner: lease.Owner, silent_beat: int 
             f"wait for it, or end that process first"
         )
     row.lease += 1
-    row.owner_host, row.owner_boot = owner.host, owner.boot
-    row.owner_pid, row.owner_started = owner.pid, owner.started
-    row.beat += 1
-    row.beat_time = time.time()
+    row.give(owner)
     return row.lease
 
 
