@@ -139,15 +139,7 @@ class Settler:
         trouble = self._trouble(search, outcome)
         if trouble is not None:
             jobs.end_attempt(attempt, AttemptState.FAILED, trouble, outcome.detail)
-            if outcome.notes.get("teacher_lost"):
-                told = self._teach_anew(session, trouble)
-                again = self.try_again(session, job, candidate, trouble)
-                return Settled(given_up=None if again else trouble, teaches_anew=True, news=told)
-            if outcome.notes.get("checkpoint_lost") and job.first_epoch > 1:
-                return Settled(news=self._go_further_back(session, job, candidate, trouble))
-            again = self.try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
-            told = f"{news.who(candidate)}: its {job.kind} job was not done: {trouble}"
-            return Settled(given_up=None if again else trouble, trouble=trouble, news=told)
+            return self._not_done(session, job, candidate, outcome, trouble)
         for report in outcome.epochs:
             jobs.add_epoch(session, candidate.id, attempt, report)
         if outcome.status == Status.FAILED:
@@ -160,35 +152,66 @@ class Settler:
             return Settled()
         jobs.end_attempt(attempt, AttemptState.DONE)
         obsolete = self._keep_checkpoint(session, job, candidate, attempt, outcome)
-        if "weights" in outcome.notes and job.first_epoch == 1:
-            text = provenance.words(outcome.notes["weights"])
-            results.add_event(session, self.search_id, "weights", text, candidate.number)
-        if "teacher" in outcome.notes and job.first_epoch == 1:
-            results.add_event(
-                session, self.search_id, "teacher", str(outcome.notes["teacher"]), candidate.number
-            )
+        self._keep_origin(session, job, candidate, outcome)
+        told = None
         if outcome.status == Status.STOPPED:
             job.first_epoch, job.state = outcome.epoch + 1, JobState.PENDING
             candidate.epoch = outcome.epoch
             self._keep_evaluation(session, candidate, attempt, outcome)
-        elif job.kind == Kind.MEASURE:
-            jobs.end_job(job, JobState.DONE)
-            self._costs.keep(session, candidate, attempt, outcome, baselines)
-        elif job.kind == Kind.REFERENCE:
-            jobs.end_job(job, JobState.DONE)
-            assert outcome.measurement is not None
-            self.drifting.keep_reading(session, candidate, outcome.measurement, attempt)
-        elif job.kind == Kind.PROBE:
-            jobs.end_job(job, JobState.DONE)
-            return Settled(done=True, news=self._prober.keep(session, candidate, outcome))
-        elif job.kind == Kind.TEACH:
-            jobs.end_job(job, JobState.DONE)
-            self._keep_teacher(session, candidate, attempt, outcome)
         else:
-            assert job.kind == Kind.TRAIN, f"nothing is known of {job.kind} jobs here"
             jobs.end_job(job, JobState.DONE)
-            self._keep_training(session, job, candidate, attempt, outcome)
-        return Settled(obsolete, done=True, measured=job.kind == Kind.MEASURE)
+            told = self._keep(session, job, candidate, attempt, outcome, baselines)
+        return Settled(obsolete, done=True, measured=job.kind == Kind.MEASURE, news=told)
+
+    def _not_done(
+        self, session: Session, job: JobRow, candidate: Candidate, outcome: Outcome, trouble: str
+    ) -> Settled:
+        """The machine's fault, or that of a file that is gone: the job is to be done again."""
+        if outcome.notes.get("teacher_lost"):
+            told = self._teach_anew(session, trouble)
+            again = self.try_again(session, job, candidate, trouble)
+            return Settled(given_up=None if again else trouble, teaches_anew=True, news=told)
+        if outcome.notes.get("checkpoint_lost") and job.first_epoch > 1:
+            return Settled(news=self._go_further_back(session, job, candidate, trouble))
+        again = self.try_again(session, job, candidate, trouble) and outcome.notes.get("retry", True)
+        told = f"{news.who(candidate)}: its {job.kind} job was not done: {trouble}"
+        return Settled(given_up=None if again else trouble, trouble=trouble, news=told)
+
+    def _keep_origin(self, session: Session, job: JobRow, candidate: Candidate, outcome: Outcome) -> None:
+        """What a training began from, and learns from."""
+        if job.first_epoch != 1:
+            return
+        if "weights" in outcome.notes:
+            text = provenance.words(outcome.notes["weights"])
+            results.add_event(session, self.search_id, "weights", text, candidate.number)
+        if "teacher" in outcome.notes:
+            text = str(outcome.notes["teacher"])
+            results.add_event(session, self.search_id, "teacher", text, candidate.number)
+
+    def _keep(
+        self,
+        session: Session,
+        job: JobRow,
+        candidate: Candidate,
+        attempt: Attempt,
+        outcome: Outcome,
+        baselines: Baselines,
+    ) -> str | None:
+        """What a job that is done was for. Returns what there is to tell."""
+        match job.kind:
+            case Kind.MEASURE:
+                self._costs.keep(session, candidate, attempt, outcome, baselines)
+            case Kind.REFERENCE:
+                assert outcome.measurement is not None
+                self.drifting.keep_reading(session, candidate, outcome.measurement, attempt)
+            case Kind.PROBE:
+                return self._prober.keep(session, candidate, outcome)
+            case Kind.TEACH:
+                self._keep_teacher(session, candidate, attempt, outcome)
+            case _:
+                assert job.kind == Kind.TRAIN, f"nothing is known of {job.kind} jobs here"
+                self._keep_training(session, job, candidate, attempt, outcome)
+        return None
 
     def give_up(self, session: Session, job: int, reason: str) -> int:
         """Fails a job for good, and its candidate unless it was a probe; returns the candidate's number."""

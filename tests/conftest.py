@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 import os
 import random
 import shutil
 import signal
+import struct
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -24,10 +27,12 @@ os.environ["PARETOVIT_CACHE"] = tempfile.mkdtemp(
 
 from search.store.session import Store, open_store
 from spaces.spec import ArchSpec
+from workers.settings import DataSettings
 
 settings.register_profile("untimed", deadline=None)  # no test is to fail because the machine is busy
 settings.load_profile("untimed")
 
+FASHION = Path("/usr/share/datasets/fashion-mnist")
 FILLED_STATES = (
     *["finished"] * 9,
     *["stopped"] * 4,
@@ -35,6 +40,25 @@ FILLED_STATES = (
     *["failed", "waiting", "training", "measured", "proposed"],
 )
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&%{x}"
+
+
+def _read_idx(path: Path) -> np.ndarray:
+    data = gzip.decompress(path.read_bytes())
+    shape = struct.unpack(f">{data[3]}I", data[4 : 4 + 4 * data[3]])
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(shape)
+
+
+def _write_classes(folder: Path, classes: Sequence[int], each: int) -> DataSettings:
+    """So many images of each class, as files of their own, its classes counted from 0."""
+    folder.mkdir()
+    pixels = _read_idx(FASHION / "train-images-idx3-ubyte.gz")
+    labels = _read_idx(FASHION / "train-labels-idx1-ubyte.gz")
+    chosen = np.concatenate([np.flatnonzero(labels == number)[:each] for number in classes])
+    renamed = np.searchsorted(classes, labels[chosen]).astype(np.uint8)
+    for name, array in (("train-images-idx3-ubyte", pixels[chosen]), ("train-labels-idx1-ubyte", renamed)):
+        header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
+        (folder / name).write_bytes(header + array.tobytes())
+    return DataSettings("idx", path=str(folder), val_fraction=0.05, test_fraction=0.05)
 
 
 @dataclass(frozen=True)
@@ -85,6 +109,12 @@ def _signals_are_heard() -> None:
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def fashion_classes() -> Callable[[Path, Sequence[int], int], DataSettings]:
+    """Writes so many images of each of some of Fashion-MNIST's classes, as a data set of their own."""
+    return _write_classes
 
 
 @pytest.fixture(scope="session")

@@ -9,16 +9,13 @@ docs/finetuning.md has what was seen.
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import json
 import math
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -29,7 +26,7 @@ from workers.settings import DataSettings, JobSettings, RecipeSettings
 from workers.train import TrainResult, train
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(3 * 3600)]
-FASHION = Path("/usr/share/datasets/fashion-mnist")
+WriteClasses = Callable[[Path, Sequence[int], int], DataSettings]
 TROUSERS_DRESSES_SANDALS_SNEAKERS_BOOTS = (1, 3, 5, 7, 9)
 SHIRTS_PULLOVERS_COATS_BAGS = (0, 2, 4, 6, 8)
 T_OF_TWO_DEGREES = 4.303
@@ -63,25 +60,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def read_idx(path: Path) -> np.ndarray:
-    data = gzip.decompress(path.read_bytes())
-    shape = struct.unpack(f">{data[3]}I", data[4 : 4 + 4 * data[3]])
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(shape)
-
-
-def write_classes(folder: Path, classes: Sequence[int], each: int) -> DataSettings:
-    """So many images of each class, as files of their own, its classes counted from 0."""
-    folder.mkdir()
-    pixels = read_idx(FASHION / "train-images-idx3-ubyte.gz")
-    labels = read_idx(FASHION / "train-labels-idx1-ubyte.gz")
-    chosen = np.concatenate([np.flatnonzero(labels == number)[:each] for number in classes])
-    renamed = np.searchsorted(classes, labels[chosen]).astype(np.uint8)
-    for name, array in (("train-images-idx3-ubyte", pixels[chosen]), ("train-labels-idx1-ubyte", renamed)):
-        header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-        (folder / name).write_bytes(header + array.tobytes())
-    return DataSettings("idx", path=str(folder), val_fraction=0.05, test_fraction=0.05)
-
-
 def trained(
     spec: ArchSpec, data: DataSettings, recipe: RecipeSettings, artifacts: Path, inherit: str | None = None
 ) -> TrainResult:
@@ -91,9 +69,9 @@ def trained(
 
 
 @pytest.fixture(scope="module")
-def weights_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def weights_dir(fashion_classes: WriteClasses, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weights")
-    data = write_classes(folder / "half", TROUSERS_DRESSES_SANDALS_SNEAKERS_BOOTS, 1500)
+    data = fashion_classes(folder / "half", TROUSERS_DRESSES_SANDALS_SNEAKERS_BOOTS, 1500)
     result = trained(SOURCE, data, RecipeSettings(epochs=6), folder / "artifacts")
     print(f"\nthe source: {result.evaluation.accuracy:.3f} on its own five classes")
     tensors = load_file(folder / "artifacts" / result.checkpoint.path)
@@ -113,10 +91,15 @@ def interval(differences: Sequence[float]) -> str:
     "images, epochs, ways", [(100, 5, tuple(WAYS)), (300, 5, tuple(WAYS)), (1000, 9, ("fresh", "inherited"))]
 )
 def test_what_inheriting_adds(
-    images: int, epochs: int, ways: Sequence[str], weights_dir: Path, tmp_path: Path
+    images: int,
+    epochs: int,
+    ways: Sequence[str],
+    weights_dir: Path,
+    fashion_classes: WriteClasses,
+    tmp_path: Path,
 ) -> None:
     """Three seeds, scored on 1,000 images; the differences are to fresh weights, seed by seed."""
-    data = write_classes(tmp_path / "rest", SHIRTS_PULLOVERS_COATS_BAGS, 700)
+    data = fashion_classes(tmp_path / "rest", SHIRTS_PULLOVERS_COATS_BAGS, 700)
     data = dataclasses.replace(data, val_fraction=0.4, train_limit=images, val_limit=1000)
     for shape, spec in SHAPES.items():
         fresh: list[float] = []

@@ -4,15 +4,12 @@ file of `weights_dir`, and the other half is learnt from them."""
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import json
 import math
-import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -24,6 +21,7 @@ from workers.settings import DataSettings, JobSettings, RecipeSettings
 from workers.train import train
 
 FASHION = Path("/usr/share/datasets/fashion-mnist")
+WriteClasses = Callable[[Path, Sequence[int], int], DataSettings]
 TROUSERS_DRESSES_SANDALS_SNEAKERS_BOOTS = (1, 3, 5, 7, 9)
 SHIRTS_PULLOVERS_COATS_BAGS = (0, 2, 4, 6, 8)
 VIT = ArchSpec(
@@ -46,25 +44,6 @@ T_OF_TWO_DEGREES = 4.303
 """Student's t at 97.5% with two degrees of freedom, for the interval of the mean of three differences."""
 
 
-def read_idx(path: Path) -> np.ndarray:
-    data = gzip.decompress(path.read_bytes())
-    shape = struct.unpack(f">{data[3]}I", data[4 : 4 + 4 * data[3]])
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(shape)
-
-
-def write_classes(folder: Path, classes: Sequence[int], each: int) -> DataSettings:
-    """So many images of each class, as files of their own, its classes counted from 0."""
-    folder.mkdir()
-    pixels = read_idx(FASHION / "train-images-idx3-ubyte.gz")
-    labels = read_idx(FASHION / "train-labels-idx1-ubyte.gz")
-    chosen = np.concatenate([np.flatnonzero(labels == number)[:each] for number in classes])
-    renamed = np.searchsorted(classes, labels[chosen]).astype(np.uint8)
-    for name, array in (("train-images-idx3-ubyte", pixels[chosen]), ("train-labels-idx1-ubyte", renamed)):
-        header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-        (folder / name).write_bytes(header + array.tobytes())
-    return DataSettings("idx", path=str(folder), val_fraction=0.05, test_fraction=0.05)
-
-
 def trained(
     spec: ArchSpec, data: DataSettings, recipe: RecipeSettings, artifacts: Path, inherit: str | None = None
 ) -> tuple[float, Path]:
@@ -76,12 +55,12 @@ def trained(
 
 
 @pytest.fixture
-def weights_dir(needs: Callable[[str, bool], None], tmp_path: Path) -> Path:
+def weights_dir(needs: Callable[[str, bool], None], fashion_classes: WriteClasses, tmp_path: Path) -> Path:
     """Holds `half`, trained on five classes, and `untrained`, the same network as it was drawn."""
     needs("Debian's package dataset-fashion-mnist", FASHION.is_dir())
     folder = tmp_path / "weights"
     folder.mkdir()
-    data = write_classes(tmp_path / "half", TROUSERS_DRESSES_SANDALS_SNEAKERS_BOOTS, 1500)
+    data = fashion_classes(tmp_path / "half", TROUSERS_DRESSES_SANDALS_SNEAKERS_BOOTS, 1500)
     accuracy, checkpoint = trained(VIT, data, RecipeSettings(epochs=5), tmp_path / "artifacts")
     assert accuracy > 0.85
     tensors = load_file(checkpoint)
@@ -102,10 +81,12 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_fine_tuning_beats_training_from_scratch_at_equal_epochs(weights_dir: Path, tmp_path: Path) -> None:
+def test_fine_tuning_beats_training_from_scratch_at_equal_epochs(
+    weights_dir: Path, fashion_classes: WriteClasses, tmp_path: Path
+) -> None:
     """100 images, 5 epochs, default settings of both recipes; scored on 1,000 images. The same fine-tuning from
     untrained weights tells what the weights do from what the recipe does."""
-    data = write_classes(tmp_path / "rest", SHIRTS_PULLOVERS_COATS_BAGS, 700)
+    data = fashion_classes(tmp_path / "rest", SHIRTS_PULLOVERS_COATS_BAGS, 700)
     data = dataclasses.replace(data, val_fraction=0.4, train_limit=100, val_limit=1000)
     found: dict[str | None, list[float]] = {}
     for weights in (None, "untrained", "half"):
@@ -124,10 +105,10 @@ def test_fine_tuning_beats_training_from_scratch_at_equal_epochs(weights_dir: Pa
 
 @pytest.mark.usefixtures("one_thread")
 def test_a_smaller_network_learns_more_from_slices_than_from_fresh_weights(
-    weights_dir: Path, tmp_path: Path
+    weights_dir: Path, fashion_classes: WriteClasses, tmp_path: Path
 ) -> None:
     """Two blocks of three; 100 images and 5 epochs, scored on 1,000 images."""
-    data = write_classes(tmp_path / "rest", SHIRTS_PULLOVERS_COATS_BAGS, 700)
+    data = fashion_classes(tmp_path / "rest", SHIRTS_PULLOVERS_COATS_BAGS, 700)
     data = dataclasses.replace(data, val_fraction=0.4, train_limit=100, val_limit=1000)
     smaller = dataclasses.replace(VIT, args={**VIT.args, "depth": 2})
     found: dict[str | None, list[float]] = {}
